@@ -107,7 +107,7 @@ fn metrics() -> Result<String> {
     crate::run::process_metrics::register(&mut registry);
     crate::admin::Refusals::default().register(&mut registry);
     all.register(&mut registry);
-    machinist_plugin_host::register_example_metrics(&mut registry);
+    machinist_plugin_host::PluginHost::register_example_metrics(&mut registry);
     let mut scrape = String::new();
     prometheus_client::encoding::text::encode(&mut scrape, &registry)
         .context("failed to encode the metrics")?;

@@ -1,397 +1,205 @@
-//! The metrics of the plugin host.
+//! The metrics of the plugin host: one row each. It knows no room: callers give the values of labels.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::borrow::Cow;
 use std::time::Duration;
 
 use machinist_core::driver::error::{CallError, GuestFailure};
 use machinist_core::value::id::PluginName;
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::EncodeMetric;
+use prometheus_client::metrics::TypedMetric;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::loading::compiler_process::confine::Confinement;
-use crate::loading::tier::CodeTier;
-use crate::registry::canary::Shadowed;
-use crate::registry::canary::record::{CallOutcome, TrialSide};
-use crate::registry::report::PluginReport;
-use crate::sources::SourceId;
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CallLabels {
-    plugin: String,
-    operation: &'static str,
-    outcome: &'static str,
-    /// The ConfigMap of the version that answered.
-    source: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DurationLabels {
-    plugin: String,
-    operation: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PluginLabels {
-    plugin: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct GuestFailureLabels {
-    plugin: String,
-    kind: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabels {
-    plugin: String,
-    source: String,
-    state: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CodeLabels {
-    plugin: String,
-    source: String,
-    tier: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReleaseLabels {
-    plugin: String,
-    step: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct TrialLabels {
-    plugin: String,
-    version: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ShadowLabels {
-    plugin: String,
-    operation: &'static str,
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct TierLabels {
-    tier: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LayerLabels {
-    layer: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CacheLabels {
-    outcome: &'static str,
-}
-
-/// The result of a query of the code cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CacheOutcome {
-    Hit,
-    Miss,
-    Tampered,
-    Unusable,
-}
-
-impl CacheOutcome {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Hit => "hit",
-            Self::Miss => "miss",
-            Self::Tampered => "tampered",
-            Self::Unusable => "unusable",
-        }
-    }
-}
-
-/// The result of a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RecordingOutcome {
-    Written,
-    LeftOut,
-    Failed,
-}
-
-impl RecordingOutcome {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Written => "written",
-            Self::LeftOut => "left-out",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-/// A step of a version on its way to serve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReleaseStep {
-    Started,
-    Promoted,
-    Withdrawn,
-}
-
-impl ReleaseStep {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Promoted => "promoted",
-            Self::Withdrawn => "withdrawn",
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RecordingLabels {
-    outcome: &'static str,
-}
-
+/// A metric with `N` labels. A clone counts into the same series.
 #[derive(Clone)]
-struct CompileSeconds;
+pub(crate) struct Series<M, const N: usize> {
+    names: [&'static str; N],
+    family: Family<Labels<N>, M, fn() -> M>,
+}
 
-impl MetricConstructor<Histogram> for CompileSeconds {
-    /// 50 ms to 14 minutes.
-    fn new_metric(&self) -> Histogram {
-        Histogram::new(exponential_buckets(0.05, 2.0, 14))
+type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
+
+impl<M: Clone, const N: usize> Series<M, N> {
+    pub(crate) fn new(names: [&'static str; N], make: fn() -> M) -> Self {
+        Self { names, family: Family::new_with_constructor(make) }
+    }
+
+    /// Returns the metric of these labels, in the order of their names.
+    pub(crate) fn of(&self, values: [Cow<'static, str>; N]) -> M {
+        let mut names = self.names.iter();
+        let labels = values.map(|value| (names.next().copied().unwrap_or_default(), value));
+        self.family.get_or_create(&labels).clone()
+    }
+
+    fn clear(&self) {
+        self.family.clear();
     }
 }
 
-#[derive(Clone)]
-struct CallSeconds;
+/// A row of the tables below.
+pub(crate) trait Row: Clone {
+    fn register(&self, registry: &mut Registry, name: &str, help: &str);
 
-impl MetricConstructor<Histogram> for CallSeconds {
-    /// 0.1 ms to 7 minutes: an empty call at one end, the longest deadline at the other.
-    fn new_metric(&self) -> Histogram {
-        Histogram::new(exponential_buckets(0.0001, 2.5, 17))
+    /// Makes one series, which shows the labels.
+    fn show_labels(&self) {}
+}
+
+impl<M: Clone + EncodeMetric + TypedMetric + Send + Sync + std::fmt::Debug + 'static, const N: usize> Row
+    for Series<M, N>
+{
+    fn register(&self, registry: &mut Registry, name: &str, help: &str) {
+        registry.register(name, help, self.family.clone());
+    }
+
+    fn show_labels(&self) {
+        drop(self.of([const { Cow::Borrowed("") }; N]));
     }
 }
 
-/// Handles to all metrics; a clone counts into the same.
-#[derive(Clone)]
-pub(crate) struct Metrics {
-    calls: Family<CallLabels, Counter>,
-    seconds: Family<DurationLabels, Histogram, CallSeconds>,
-    in_flight: Family<PluginLabels, Gauge>,
-    waiting: Gauge,
-    breakages: Family<GuestFailureLabels, Counter>,
-    memory: Family<PluginLabels, Gauge>,
-    memory_budget: Gauge,
-    compiler_memory: Gauge,
-    states: Family<StateLabels, Gauge>,
-    swaps: Family<PluginLabels, Counter>,
-    rollouts: Family<ReleaseLabels, Counter>,
-    shadow_calls: Family<ShadowLabels, Counter>,
-    trial_calls: Family<TrialLabels, Counter>,
-    cache: Family<CacheLabels, Counter>,
-    code: Family<CodeLabels, Gauge>,
-    compile_seconds: Family<TierLabels, Histogram, CompileSeconds>,
-    compiler_deaths: Family<TierLabels, Counter>,
-    confinement: Family<LayerLabels, Gauge>,
-    recordings: Family<RecordingLabels, Counter>,
-    directory_failures: Counter,
-    dropped_lines: Family<PluginLabels, Counter>,
-    low_priority_calls: Family<PluginLabels, Counter>,
-    /// The log says which layers of the compiler's confinement are missing.
-    has_reported: Arc<AtomicBool>,
+impl Row for Gauge {
+    fn register(&self, registry: &mut Registry, name: &str, help: &str) {
+        registry.register(name, help, self.clone());
+    }
+}
+
+impl Row for Counter {
+    fn register(&self, registry: &mut Registry, name: &str, help: &str) {
+        registry.register(name, help, self.clone());
+    }
+}
+
+/// Declares a struct with a metric in each row: its field, type and first value, its name, and its help.
+macro_rules! metrics {
+    (
+        $(#[$attribute:meta])*
+        $all:ident { $($field:ident: $kind:ty = $new:expr, $name:literal, $help:literal;)+ }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone)]
+        pub(crate) struct $all {
+            $($field: $kind,)+
+        }
+
+        impl Default for $all {
+            fn default() -> Self {
+                Self { $($field: $new,)+ }
+            }
+        }
+
+        impl $all {
+            /// With one series of each, which shows its labels.
+            pub(crate) fn with_examples() -> Self {
+                let all = Self::default();
+                $($crate::metrics::Row::show_labels(&all.$field);)+
+                all
+            }
+
+            pub(crate) fn register(&self, registry: &mut Registry) {
+                $($crate::metrics::Row::register(&self.$field, registry, $name, $help);)+
+            }
+        }
+    };
+}
+
+pub(crate) use metrics;
+
+metrics! {
+    /// Handles to all metrics; a clone counts into the same.
+    Metrics {
+        calls: Series<Counter, 4> = Series::new(["plugin", "operation", "outcome", "source"], Counter::default),
+            "machinist_plugin_calls",
+            "Calls of drivers by outcome: ok, guest (the driver's error), broken (the plugin's fault), refused (the host's)";
+        seconds: Series<Histogram, 2> = Series::new(["plugin", "operation"], call_seconds),
+            "machinist_plugin_call_duration_seconds",
+            "Time of a call in its sandbox, without waiting for its turn";
+        in_flight: Series<Gauge, 1> = Series::new(["plugin"], Gauge::default),
+            "machinist_plugin_calls_in_flight",
+            "Calls that are running";
+        waiting: Gauge = Gauge::default(),
+            "machinist_plugin_calls_waiting",
+            "Calls that wait for their turn";
+        breakages: Series<Counter, 2> = Series::new(["plugin", "kind"], Counter::default),
+            "machinist_plugin_breakages",
+            "Calls that a plugin broke, by the limit it hit, or trap, or contract";
+        memory: Series<Gauge, 1> = Series::new(["plugin"], Gauge::default),
+            "machinist_plugin_memory_bytes",
+            "Memory that calls of a plugin hold: of guests, of requests, of answers";
+        memory_budget: Gauge = Gauge::default(),
+            "machinist_plugin_memory_budget_bytes",
+            "Memory that all plugins and the compiler share";
+        compiler_memory: Gauge = Gauge::default(),
+            "machinist_plugin_compiler_memory_bytes",
+            "Memory that is set aside for the compiler that runs";
+        states: Series<Gauge, 3> = Series::new(["plugin", "source", "state"], Gauge::default),
+            "machinist_plugin_state",
+            "1 for the state that a source is in";
+        swaps: Series<Counter, 1> = Series::new(["plugin"], Counter::default),
+            "machinist_plugin_swaps",
+            "Times that another generation of a plugin began to serve";
+        rollouts: Series<Counter, 2> = Series::new(["plugin", "step"], Counter::default),
+            "machinist_plugin_rollouts",
+            "Steps of versions on their way to serve: started, promoted, withdrawn";
+        shadow_calls: Series<Counter, 3> = Series::new(["plugin", "operation", "result"], Counter::default),
+            "machinist_plugin_shadow_calls",
+            "Calls that a version that answers nobody was asked, too: same, differs, unread, broken, left out";
+        trial_calls: Series<Counter, 3> = Series::new(["plugin", "version", "outcome"], Counter::default),
+            "machinist_plugin_trial_calls",
+            "Calls of both versions while one is on trial: of the new one and of the stable one, by outcome (answered, failed, broken)";
+        cache: Series<Counter, 1> = Series::new(["outcome"], Counter::default),
+            "machinist_plugin_code_cache_lookups",
+            "Lookups of compiled code: hit, miss, tampered, unusable";
+        code: Series<Gauge, 3> = Series::new(["plugin", "source", "tier"], Gauge::default),
+            "machinist_plugin_code",
+            "1 for the tier of the code that a source's calls run in: baseline or quick until the optimised one is there";
+        compile_seconds: Series<Histogram, 1> = Series::new(["tier"], compile_seconds),
+            "machinist_plugin_compile_duration_seconds",
+            "Time that compiling a component took, by tier: baseline, quick, optimised";
+        compiler_deaths: Series<Counter, 1> = Series::new(["tier"], Counter::default),
+            "machinist_plugin_compiler_deaths",
+            "Compilers that a component killed: out of memory, out of time, a crash";
+        confinement: Series<Gauge, 1> = Series::new(["layer"], Gauge::default),
+            "machinist_plugin_compiler_confinement",
+            "1 for what is taken from the compiler before it reads a component: files, system-calls, network; 0 where the kernel or the container runtime lacks it";
+        recordings: Series<Counter, 1> = Series::new(["outcome"], Counter::default),
+            "machinist_plugin_recordings",
+            "Calls that were to be recorded: written, left-out (too many were waiting), failed";
+        directory_failures: Counter = Counter::default(),
+            "machinist_plugin_directory_failures",
+            "Looks at the directory of --plugin-dir that failed: its plugins stay as they are";
+        dropped_lines: Series<Counter, 1> = Series::new(["plugin"], Counter::default),
+            "machinist_plugin_log_lines_dropped",
+            "Log lines of drivers beyond what one call may write";
+        low_priority_calls: Series<Counter, 1> = Series::new(["plugin"], Counter::default),
+            "machinist_plugin_low_priority_calls",
+            "Calls that began at low priority: an earlier call broke or computed for long, or the plugin is the busiest";
+    }
+}
+
+/// 50 ms to 14 minutes.
+fn compile_seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.05, 2.0, 14))
+}
+
+/// 0.1 ms to 7 minutes: an empty call at one end, the longest deadline at the other.
+fn call_seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.0001, 2.5, 17))
+}
+
+fn name(plugin: &PluginName) -> Cow<'static, str> {
+    plugin.to_string().into()
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
-        Self {
-            calls: Family::default(),
-            seconds: Family::new_with_constructor(CallSeconds),
-            in_flight: Family::default(),
-            waiting: Gauge::default(),
-            breakages: Family::default(),
-            memory: Family::default(),
-            memory_budget: Gauge::default(),
-            compiler_memory: Gauge::default(),
-            states: Family::default(),
-            swaps: Family::default(),
-            rollouts: Family::default(),
-            shadow_calls: Family::default(),
-            trial_calls: Family::default(),
-            cache: Family::default(),
-            code: Family::default(),
-            compile_seconds: Family::new_with_constructor(CompileSeconds),
-            compiler_deaths: Family::default(),
-            confinement: Family::default(),
-            recordings: Family::default(),
-            directory_failures: Counter::default(),
-            dropped_lines: Family::default(),
-            low_priority_calls: Family::default(),
-            has_reported: Arc::default(),
-        }
-    }
-
-    /// With one series of each, which shows its labels.
-    pub(crate) fn with_examples() -> Self {
-        let all = Self::new();
-        let (plugin, source, empty) = (String::new, String::new, "");
-        drop(all.calls.get_or_create(&CallLabels {
-            plugin: plugin(),
-            operation: empty,
-            outcome: empty,
-            source: source(),
-        }));
-        drop(all.seconds.get_or_create(&DurationLabels { plugin: plugin(), operation: empty }));
-        drop(all.in_flight.get_or_create(&PluginLabels { plugin: plugin() }));
-        drop(all.breakages.get_or_create(&GuestFailureLabels { plugin: plugin(), kind: empty }));
-        drop(all.memory.get_or_create(&PluginLabels { plugin: plugin() }));
-        drop(all.states.get_or_create(&StateLabels { plugin: plugin(), source: source(), state: empty }));
-        drop(all.swaps.get_or_create(&PluginLabels { plugin: plugin() }));
-        drop(all.rollouts.get_or_create(&ReleaseLabels { plugin: plugin(), step: empty }));
-        drop(all.shadow_calls.get_or_create(&ShadowLabels {
-            plugin: plugin(),
-            operation: empty,
-            result: empty,
-        }));
-        drop(all.trial_calls.get_or_create(&TrialLabels {
-            plugin: plugin(),
-            version: empty,
-            outcome: empty,
-        }));
-        drop(all.cache.get_or_create(&CacheLabels { outcome: empty }));
-        drop(all.code.get_or_create(&CodeLabels { plugin: plugin(), source: source(), tier: empty }));
-        drop(all.compile_seconds.get_or_create(&TierLabels { tier: empty }));
-        drop(all.compiler_deaths.get_or_create(&TierLabels { tier: empty }));
-        drop(all.confinement.get_or_create(&LayerLabels { layer: empty }));
-        drop(all.recordings.get_or_create(&RecordingLabels { outcome: empty }));
-        drop(all.dropped_lines.get_or_create(&PluginLabels { plugin: plugin() }));
-        drop(all.low_priority_calls.get_or_create(&PluginLabels { plugin: plugin() }));
-        all
-    }
-
-    pub(crate) fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "machinist_plugin_calls",
-            "Calls of drivers by outcome: ok, guest (the driver's error), broken (the plugin's fault), refused (the host's)",
-            self.calls.clone(),
-        );
-        registry.register(
-            "machinist_plugin_call_duration_seconds",
-            "Time of a call in its sandbox, without waiting for its turn",
-            self.seconds.clone(),
-        );
-        registry.register(
-            "machinist_plugin_calls_in_flight",
-            "Calls that are running",
-            self.in_flight.clone(),
-        );
-        registry.register(
-            "machinist_plugin_calls_waiting",
-            "Calls that wait for their turn",
-            self.waiting.clone(),
-        );
-        registry.register(
-            "machinist_plugin_breakages",
-            "Calls that a plugin broke, by the limit it hit, or trap, or contract",
-            self.breakages.clone(),
-        );
-        registry.register(
-            "machinist_plugin_memory_bytes",
-            "Memory that calls of a plugin hold: of guests, of requests, of answers",
-            self.memory.clone(),
-        );
-        registry.register(
-            "machinist_plugin_memory_budget_bytes",
-            "Memory that all plugins and the compiler share",
-            self.memory_budget.clone(),
-        );
-        registry.register(
-            "machinist_plugin_compiler_memory_bytes",
-            "Memory that is set aside for the compiler that runs",
-            self.compiler_memory.clone(),
-        );
-        registry.register(
-            "machinist_plugin_state",
-            "1 for the state that a source is in",
-            self.states.clone(),
-        );
-        registry.register(
-            "machinist_plugin_swaps",
-            "Times that another generation of a plugin began to serve",
-            self.swaps.clone(),
-        );
-        registry.register(
-            "machinist_plugin_rollouts",
-            "Steps of versions on their way to serve: started, promoted, withdrawn",
-            self.rollouts.clone(),
-        );
-        registry.register(
-            "machinist_plugin_shadow_calls",
-            "Calls that a version that answers nobody was asked, too: same, differs, unread, broken, left out",
-            self.shadow_calls.clone(),
-        );
-        registry.register(
-            "machinist_plugin_trial_calls",
-            "Calls of both versions while one is on trial: of the new one and of the stable one, by outcome (answered, failed, broken)",
-            self.trial_calls.clone(),
-        );
-        registry.register(
-            "machinist_plugin_code_cache_lookups",
-            "Lookups of compiled code: hit, miss, tampered, unusable",
-            self.cache.clone(),
-        );
-        registry.register(
-            "machinist_plugin_code",
-            "1 for the tier of the code that a source's calls run in: baseline or quick until the optimised one is there",
-            self.code.clone(),
-        );
-        registry.register(
-            "machinist_plugin_compile_duration_seconds",
-            "Time that compiling a component took, by tier: baseline, quick, optimised",
-            self.compile_seconds.clone(),
-        );
-        registry.register(
-            "machinist_plugin_compiler_deaths",
-            "Compilers that a component killed: out of memory, out of time, a crash",
-            self.compiler_deaths.clone(),
-        );
-        registry.register(
-            "machinist_plugin_compiler_confinement",
-            "1 for what is taken from the compiler before it reads a component: files, system-calls, network; 0 where the kernel or the container runtime lacks it",
-            self.confinement.clone(),
-        );
-        registry.register(
-            "machinist_plugin_recordings",
-            "Calls that were to be recorded: written, left-out (too many were waiting), failed",
-            self.recordings.clone(),
-        );
-        registry.register(
-            "machinist_plugin_directory_failures",
-            "Looks at the directory of --plugin-dir that failed: its plugins stay as they are",
-            self.directory_failures.clone(),
-        );
-        registry.register(
-            "machinist_plugin_log_lines_dropped",
-            "Log lines of drivers beyond what one call may write",
-            self.dropped_lines.clone(),
-        );
-        registry.register(
-            "machinist_plugin_low_priority_calls",
-            "Calls that began at low priority: an earlier call broke or computed for long, or the plugin is the busiest",
-            self.low_priority_calls.clone(),
-        );
-    }
-
     pub(crate) fn in_flight(&self, plugin: &PluginName) -> GaugeGuard {
-        count_up(self.in_flight.get_or_create(&PluginLabels { plugin: plugin.to_string() }).clone())
+        count_up(self.in_flight.of([name(plugin)]))
     }
 
     /// The gauge of what a plugin's calls hold.
     pub(crate) fn memory_of(&self, plugin: &PluginName) -> Gauge {
-        self.memory.get_or_create(&PluginLabels { plugin: plugin.to_string() }).clone()
+        self.memory.of([name(plugin)])
     }
 
     /// The gauge of what the compiler may use.
@@ -407,28 +215,25 @@ impl Metrics {
         count_up(self.waiting.clone())
     }
 
+    /// A call has ended. `source` is the ConfigMap of the version that answered.
     pub(crate) fn ended(
         &self,
-        (plugin, source): (&PluginName, &SourceId),
+        (plugin, source): (&PluginName, String),
         operation: &'static str,
         took: Duration,
         error: Option<&CallError>,
     ) {
-        let plugin = plugin.to_string();
-        let outcome = error.map_or("ok", CallError::category);
-        self.seconds
-            .get_or_create(&DurationLabels { plugin: plugin.clone(), operation })
-            .observe(took.as_secs_f64());
+        self.seconds.of([name(plugin), operation.into()]).observe(took.as_secs_f64());
         if let Some(CallError::Broken(broken)) = error {
-            let labels = GuestFailureLabels { plugin: plugin.clone(), kind: kind(&broken.failure) };
-            self.breakages.get_or_create(&labels).inc();
+            self.breakages.of([name(plugin), kind(&broken.failure).into()]).inc();
         }
-        let labels = CallLabels { plugin, operation, outcome, source: source.to_string() };
-        self.calls.get_or_create(&labels).inc();
+        let outcome = error.map_or("ok", CallError::category);
+        self.calls.of([name(plugin), operation.into(), outcome.into(), source.into()]).inc();
     }
 
-    pub(crate) fn cache(&self, outcome: CacheOutcome) {
-        self.cache.get_or_create(&CacheLabels { outcome: outcome.name() }).inc();
+    /// Compiled code was looked up: hit, miss, tampered, unusable.
+    pub(crate) fn cache(&self, outcome: &'static str) {
+        self.cache.of([outcome.into()]).inc();
     }
 
     /// The directory of plugins could not be looked at.
@@ -436,102 +241,78 @@ impl Metrics {
         self.directory_failures.inc();
     }
 
-    pub(crate) fn recorded(&self, outcome: RecordingOutcome) {
-        self.recordings.get_or_create(&RecordingLabels { outcome: outcome.name() }).inc();
-    }
-
-    pub(crate) fn low_priority_call(&self, plugin: &PluginName) {
-        self.low_priority_calls.get_or_create(&PluginLabels { plugin: plugin.to_string() }).inc();
+    /// A call was to be recorded: written, left-out, failed.
+    pub(crate) fn recorded(&self, outcome: &'static str) {
+        self.recordings.of([outcome.into()]).inc();
     }
 
     pub(crate) fn dropped_lines(&self, plugin: &PluginName, lines: u64) {
         if lines > 0 {
-            self.dropped_lines.get_or_create(&PluginLabels { plugin: plugin.to_string() }).inc_by(lines);
+            self.dropped_lines.of([name(plugin)]).inc_by(lines);
         }
+    }
+
+    pub(crate) fn low_priority_call(&self, plugin: &PluginName) {
+        self.low_priority_calls.of([name(plugin)]).inc();
     }
 
     /// Recordings that are not there.
     pub(crate) fn recordings_missing(&self) -> u64 {
-        let count = |outcome: RecordingOutcome| {
-            self.recordings.get_or_create(&RecordingLabels { outcome: outcome.name() }).get()
-        };
-        count(RecordingOutcome::LeftOut) + count(RecordingOutcome::Failed)
+        ["left-out", "failed"].map(|outcome| self.recordings.of([outcome.into()]).get()).iter().sum()
     }
 
-    pub(crate) fn compiled(&self, tier: CodeTier, took: Duration) {
-        let labels = TierLabels { tier: tier.name() };
-        self.compile_seconds.get_or_create(&labels).observe(took.as_secs_f64());
+    pub(crate) fn compiled(&self, tier: &'static str, took: Duration) {
+        self.compile_seconds.of([tier.into()]).observe(took.as_secs_f64());
     }
 
-    pub(crate) fn compiler_died(&self, tier: CodeTier) {
-        self.compiler_deaths.get_or_create(&TierLabels { tier: tier.name() }).inc();
+    pub(crate) fn compiler_died(&self, tier: &'static str) {
+        self.compiler_deaths.of([tier.into()]).inc();
     }
 
-    /// Shows what holds of the compiler. Returns what is missing, once.
-    pub(crate) fn confined(&self, confinement: Confinement) -> Option<Vec<&'static str>> {
-        let mut missing = Vec::new();
-        for (layer, holds) in confinement.layers() {
-            let shown = self.confinement.get_or_create(&LayerLabels { layer });
-            shown.set(i64::from(holds));
-            if !holds {
-                missing.push(layer);
-            }
-        }
-        let is_first = !self.has_reported.swap(true, Ordering::Relaxed);
-        (is_first && !missing.is_empty()).then_some(missing)
+    /// Shows whether a layer of the compiler's confinement holds.
+    pub(crate) fn confined(&self, layer: &'static str, holds: bool) {
+        self.confinement.of([layer.into()]).set(i64::from(holds));
     }
 
     pub(crate) fn swapped(&self, plugin: &PluginName) {
-        self.swaps.get_or_create(&PluginLabels { plugin: plugin.to_string() }).inc();
+        self.swaps.of([name(plugin)]).inc();
     }
 
-    /// A version came a step further on its way to serve, or was sent back.
-    pub(crate) fn rolled(&self, plugin: &PluginName, step: ReleaseStep) {
-        let labels = ReleaseLabels { plugin: plugin.to_string(), step: step.name() };
-        self.rollouts.get_or_create(&labels).inc();
+    /// A version came a step further on its way to serve, or was sent back: started, promoted, withdrawn.
+    pub(crate) fn rolled(&self, plugin: &PluginName, step: &'static str) {
+        self.rollouts.of([name(plugin), step.into()]).inc();
     }
 
     /// A call that a shadow was to be asked, too.
-    pub(crate) fn shadowed(&self, plugin: &PluginName, operation: &'static str, shadowed: &Shadowed) {
-        let labels = ShadowLabels { plugin: plugin.to_string(), operation, result: shadowed.name() };
-        self.shadow_calls.get_or_create(&labels).inc();
+    pub(crate) fn shadowed(&self, plugin: &PluginName, operation: &'static str, result: &'static str) {
+        self.shadow_calls.of([name(plugin), operation.into(), result.into()]).inc();
     }
 
     /// A call while a version is on trial.
-    pub(crate) fn trial_call(&self, plugin: &PluginName, side: TrialSide, outcome: CallOutcome) {
-        let version = match side {
-            TrialSide::Stable => "stable",
-            TrialSide::New => "new",
-        };
-        let outcome = match outcome {
-            CallOutcome::Answered(_) => "answered",
-            CallOutcome::Failed => "failed",
-            CallOutcome::Broken => "broken",
-        };
-        self.trial_calls.get_or_create(&TrialLabels { plugin: plugin.to_string(), version, outcome }).inc();
+    pub(crate) fn trial_call(&self, plugin: &PluginName, version: &'static str, outcome: &'static str) {
+        self.trial_calls.of([name(plugin), version.into(), outcome.into()]).inc();
     }
 
-    /// Shows the states and the tiers of these and of no others.
-    pub(crate) fn show_states(&self, reports: &[PluginReport]) {
+    /// Shows the states and the tiers of these sources and of no others.
+    pub(crate) fn show_states<'a>(&self, sources: impl Iterator<Item = SourceStates<'a>>) {
         self.states.clear();
         self.code.clear();
-        for report in reports {
-            if let Some(held) = &report.held {
-                let labels = CodeLabels {
-                    plugin: report.plugin.to_string(),
-                    source: report.source.to_string(),
-                    tier: held.code.name(),
-                };
-                self.code.get_or_create(&labels).set(1);
+        for SourceStates { plugin, source, state, tier } in sources {
+            let source = Cow::from(source);
+            if let Some(tier) = tier {
+                self.code.of([name(plugin), source.clone(), tier.into()]).set(1);
             }
-            let labels = StateLabels {
-                plugin: report.plugin.to_string(),
-                source: report.source.to_string(),
-                state: report.state.name(),
-            };
-            self.states.get_or_create(&labels).set(1);
+            self.states.of([name(plugin), source, state.into()]).set(1);
         }
     }
+}
+
+/// What is shown of a source: its state, and the tier of the code that it holds.
+pub(crate) struct SourceStates<'a> {
+    pub(crate) plugin: &'a PluginName,
+    pub(crate) source: String,
+    pub(crate) state: &'static str,
+    pub(crate) tier: Option<&'static str>,
 }
 
 /// One more as long as it lives.

@@ -14,32 +14,57 @@ use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 
-/// The drivers, by provider.
-pub trait Drivers: Send + Sync {
-    /// Returns the facts of the driver that serves this provider, or of its version with this digest. Fast: called in
-    /// each reconcile.
-    fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal>;
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>>;
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>>;
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>>;
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>>;
-    /// Reboots the VM. See `wit/provider`.
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>>;
-    /// Removes this VM and no other; the request names the one that the Machine keeps. See `wit/delete-by-id`.
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>>;
-    /// One page of the machines that carry the cluster's mark. See `wit/provider`.
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>>;
-    /// The cloud's ids of these volumes, in order; `None` for a volume of another kind. `volume_specs` is JSON of
-    /// PersistentVolume specs. See `wit/provider`.
-    fn get_volume_ids(
-        &self,
-        provider: ProviderName,
-        pin: Option<DriverDigest>,
-        volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>>;
-    /// Warnings about a class that can be used, or `invalid-argument` with what is wrong. See `wit/provider`.
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>>;
+/// The calls of drivers, one row each. `$table` is a macro that gets all rows: [`Drivers`] is made of them, and so is
+/// each type that stands before drivers. The rows about a Machine name their operation.
+#[macro_export]
+macro_rules! each_driver_call {
+    ($table:ident) => {
+        $table! {
+            machine {
+                create = Create(request: MachineRequest) -> Creation;
+                initialize = Initialize(request: MachineRequest) -> Vm;
+                delete = Delete(request: MachineRequest) -> Deletion;
+                get_status = GetStatus(request: MachineRequest) -> Vm;
+                /// Reboots the VM. See `wit/provider`.
+                reboot = Reboot(request: MachineRequest) -> ();
+                /// Removes this VM and no other; the request names the one that the Machine keeps. See
+                /// `wit/delete-by-id`.
+                delete_by_id = DeleteById(request: MachineRequest, vm: ProviderId) -> ();
+            }
+            other {
+                /// One page of the machines that carry the cluster's mark. See `wit/provider`.
+                list(request: ListRequest) -> Page;
+                /// The cloud's ids of these volumes, in order; `None` for a volume of another kind. `volume_specs` is
+                /// JSON of PersistentVolume specs. See `wit/provider`.
+                get_volume_ids(
+                    provider: ProviderName,
+                    pin: Option<DriverDigest>,
+                    volume_specs: Vec<String>
+                ) -> Vec<Option<String>>;
+                /// Warnings about a class that can be used, or `invalid-argument` with what is wrong. See
+                /// `wit/provider`.
+                validate_class(class: ClassSpec) -> Vec<String>;
+            }
+        }
+    };
 }
+
+macro_rules! drivers {
+    ($($about:ident { $(
+        $(#[$doc:meta])*
+        $call:ident $(= $operation:ident)? ($($name:ident: $type:ty),*) -> $answer:ty;
+    )+ })+) => {
+        /// The drivers, by provider.
+        pub trait Drivers: Send + Sync {
+            /// Returns the facts of the driver that serves this provider, or of its version with this digest. Fast:
+            /// called in each reconcile.
+            fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal>;
+            $($($(#[$doc])* fn $call(&self, $($name: $type),*) -> BoxFuture<'_, DriverResult<$answer>>;)+)+
+        }
+    };
+}
+
+each_driver_call!(drivers);
 
 pub trait HealthPolicies: Send + Sync {
     /// Returns all declared policies, by name. Fast: called in each reconcile.

@@ -210,7 +210,7 @@ impl Case {
 
     /// Of two VMs of the machine, the one that it does not keep.
     pub(crate) async fn delete_by_id(&self, machine: &Machine, vm: &ProviderId) -> DriverResult<()> {
-        self.stage.host.delete_by_id(self.request(machine, false), vm).await
+        self.stage.host.delete_by_id(self.request(machine, false), vm.clone()).await
     }
 
     pub(crate) async fn reboot(&self, machine: &Machine) -> DriverResult<()> {

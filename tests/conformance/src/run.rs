@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use machinist_core::value::id::ProviderName;
-use machinist_plugin_host::keys::{GRANTS_JSON, KIND_LABEL, SETTINGS};
+use machinist_plugin_host::Keys;
 use machinist_plugin_host::{About, CacheKey, Encoding, HostSettings, Packed, PluginHost, RawConfigMap};
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ pub enum Error {
     #[error("failed to prepare the cloud")]
     Cloud(#[source] cloud::Error),
     #[error("failed to start a plugin host")]
-    Host(#[source] machinist_plugin_host::StartError),
+    Host(#[source] machinist_plugin_host::testing::StartError),
     /// It would not be loaded.
     #[error("the plugin host does not load the driver: {0}")]
     Rejected(String),
@@ -138,10 +138,10 @@ async fn describe(component: &Bytes, profile: &Profile, compiling: &CompileSetti
     let host = PluginHost::start(settings).map_err(Error::Host)?;
     let map = RawConfigMap {
         name: "driver".to_owned(),
-        labels: [(KIND_LABEL.to_owned(), "driver".to_owned())].into(),
+        labels: [(Keys::KIND_LABEL.to_owned(), "driver".to_owned())].into(),
         data: [
-            (SETTINGS.to_owned(), Value::Object(profile.settings.clone()).to_string()),
-            (GRANTS_JSON.to_owned(), Value::Object(profile.grants.clone()).to_string()),
+            (Keys::SETTINGS.to_owned(), Value::Object(profile.settings.clone()).to_string()),
+            (Keys::GRANTS_JSON.to_owned(), Value::Object(profile.grants.clone()).to_string()),
         ]
         .into(),
         binary_data: [(Encoding::None.key().to_owned(), Bytes::new())].into(),

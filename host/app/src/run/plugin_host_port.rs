@@ -12,12 +12,13 @@ use machinist_core::driver::{
 use machinist_core::health_policy::{Mode, PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
-use machinist_plugin_host::keys::POLICY_KIND;
+use machinist_plugin_host::Keys;
 use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{
-    CodeTier, Digest, PluginHost, PluginReport, PluginState, PolicyTerms, RawConfigMap, ReadyReport, Release,
+    CodeTier, PluginHost, PluginReport, PluginState, PolicyTerms, RawConfigMap, ReadyReport, Release,
     SourceId,
 };
+use machinist_runtime::each_driver_call;
 use machinist_runtime::ports::{
     Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginStatus as PortStatus, Plugins,
 };
@@ -37,51 +38,23 @@ impl PluginHostPort {
     }
 }
 
+macro_rules! to_host {
+    ($($about:ident { $(
+        $(#[$doc:meta])*
+        $call:ident $(= $operation:ident)? ($($name:ident: $type:ty),*) -> $answer:ty;
+    )+ })+) => {
+        $($(fn $call(&self, $($name: $type),*) -> BoxFuture<'_, DriverResult<$answer>> {
+            Box::pin(self.host.$call($($name),*))
+        })+)+
+    };
+}
+
 impl Drivers for PluginHostPort {
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
-        self.host.facts(provider, pin.map(Digest::from).as_ref())
+        self.host.facts(provider, pin)
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
-        Box::pin(self.host.create(request))
-    }
-
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
-        Box::pin(self.host.initialize(request))
-    }
-
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
-        Box::pin(self.host.delete(request))
-    }
-
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
-        Box::pin(self.host.reboot(request))
-    }
-
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
-        Box::pin(async move { self.host.delete_by_id(request, &vm).await })
-    }
-
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
-        Box::pin(self.host.get_status(request))
-    }
-
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
-        Box::pin(self.host.list(request))
-    }
-
-    fn get_volume_ids(
-        &self,
-        provider: ProviderName,
-        pin: Option<DriverDigest>,
-        volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
-        Box::pin(self.host.get_volume_ids(provider, pin.map(Digest::from), volume_specs))
-    }
-
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
-        Box::pin(self.host.validate_class(class))
-    }
+    each_driver_call!(to_host);
 }
 
 impl HealthPolicies for PluginHostPort {
@@ -168,7 +141,7 @@ fn port_status(report: &PluginReport, uid: String) -> PortStatus {
         message: message(report),
         status: PluginStatus::from(report).to_json(),
         providers,
-        is_policy: report.kind == POLICY_KIND,
+        is_policy: report.kind == Keys::POLICY_KIND,
     }
 }
 
@@ -263,7 +236,7 @@ mod tests {
 
     fn ready(code: CodeTier) -> PluginReport {
         let held = ReadyReport {
-            digest: Digest::of(b"component"),
+            digest: machinist_plugin_host::Digest::of(b"component"),
             driver: "sim".to_owned(),
             version: "1.0.0".to_owned(),
             providers: vec!["sim".into()],
@@ -300,8 +273,7 @@ mod tests {
 
     #[test]
     fn the_runtime_writes_the_annotation_that_the_plugin_host_reads() {
-        use machinist_plugin_host::keys::STATUS_ANNOTATION;
-        assert_eq!(machinist_runtime::client::field_manager::PLUGIN_STATUS, STATUS_ANNOTATION);
+        assert_eq!(machinist_runtime::client::field_manager::PLUGIN_STATUS, Keys::STATUS_ANNOTATION);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use machinist_core::driver::{
 use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
+use machinist_runtime::each_driver_call;
 use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
 
 pub(crate) fn ports() -> Ports {
@@ -30,51 +31,23 @@ fn refused<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T, CallError>> {
     Box::pin(ready(Err(CallError::Refused(refusal(&ProviderName::new(""))))))
 }
 
+macro_rules! refused {
+    ($($about:ident { $(
+        $(#[$doc:meta])*
+        $call:ident $(= $operation:ident)? ($($_name:ident: $type:ty),*) -> $answer:ty;
+    )+ })+) => {
+        $($(fn $call(&self, $(_: $type),*) -> BoxFuture<'_, DriverResult<$answer>> {
+            refused()
+        })+)+
+    };
+}
+
 impl Drivers for WithoutDrivers {
     fn facts(&self, provider: &ProviderName, _pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         Err(refusal(provider))
     }
 
-    fn create(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
-        refused()
-    }
-
-    fn initialize(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
-        refused()
-    }
-
-    fn delete(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
-        refused()
-    }
-
-    fn get_status(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
-        refused()
-    }
-
-    fn reboot(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
-        refused()
-    }
-
-    fn delete_by_id(&self, _request: MachineRequest, _vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
-        refused()
-    }
-
-    fn list(&self, _request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
-        refused()
-    }
-
-    fn get_volume_ids(
-        &self,
-        _provider: ProviderName,
-        _pin: Option<DriverDigest>,
-        _volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
-        refused()
-    }
-
-    fn validate_class(&self, _class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
-        refused()
-    }
+    each_driver_call!(refused);
 }
 
 impl HealthPolicies for WithoutDrivers {

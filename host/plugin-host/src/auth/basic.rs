@@ -3,12 +3,13 @@
 use machinist_core::value::id::PluginName;
 use serde::Deserialize;
 
-use super::credential::secret::SecretReader;
 use super::credential::{CredentialHeader, Holder};
 use super::grant::keys::secret_keys;
 use super::scheme::AuthScheme;
 use super::{AuthReason, Credential, CredentialSource, SchemeError};
-use crate::grants::{Error, Regions};
+use crate::auth::credential::SecretReader;
+use crate::target::Error;
+use crate::target::Regions;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

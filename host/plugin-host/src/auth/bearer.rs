@@ -5,13 +5,14 @@ use http::{HeaderName, HeaderValue};
 use machinist_core::value::id::PluginName;
 use serde::Deserialize;
 
-use super::credential::secret::SecretReader;
 use super::credential::{CredentialHeader, Holder};
-use super::grant::ceiling::unless;
 use super::grant::keys::secret_keys;
 use super::scheme::AuthScheme;
 use super::{AuthReason, Credential, CredentialSource, SchemeError};
-use crate::grants::{Error, Regions, is_connection_header};
+use crate::auth::credential::SecretReader;
+use crate::auth::grant::unless;
+use crate::target::Error;
+use crate::target::{Regions, is_connection_header};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -7,17 +7,18 @@ use serde::Deserialize;
 use url::form_urlencoded::{Serializer, byte_serialize};
 use zeroize::Zeroizing;
 
-use super::credential::secret::SecretReader;
 use super::credential::{CredentialHeader, Holder};
-use super::grant::ceiling::{not, unless};
 use super::grant::keys::secret_keys;
-use super::oauth::{GrantedScopes, Scopes, TokenUrl, access_token, form_headers};
 use super::scheme::AuthScheme;
 use super::{
     AuthReason, Credential, CredentialSource, Lease, SchemeError, ServiceAnswer, ServiceRequest,
     TokenService, service_url,
 };
-use crate::grants::{Error, Regions, RequestTarget};
+use crate::auth::credential::SecretReader;
+use crate::auth::grant::{not, unless};
+use crate::auth::oauth::{GrantedScopes, Scopes, TokenUrl, access_token, form_headers};
+use crate::target::Error;
+use crate::target::{Regions, RequestTarget};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

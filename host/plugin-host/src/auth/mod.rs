@@ -18,9 +18,8 @@
 //! | `keystone` | tokens of OpenStack's identity service |
 //! | `oauth` | the parts that schemes with OAuth 2.0 share |
 //! | `grant` | a line of `auth` in the grants, and fields that several schemes have |
-//! | `mark` | the header by which a driver asks to be authenticated |
+//! | `mark` | the header by which a driver asks to be authenticated, and the reasons why it is not |
 //! | `credential` | keys and headers, their end, and where they come from |
-//! | `reason` | the reasons why a request is not authenticated |
 //!
 //! **Invariant:** keys, tokens and signatures are in no log, and are scrubbed from everything that a component gets.
 //!
@@ -36,20 +35,19 @@ mod jwt_bearer;
 mod keystone;
 mod mark;
 mod oauth;
-mod reason;
 mod scheme;
 pub mod sigv4;
 
-pub use grant::AuthGrant;
-pub(crate) use reason::AuthReason;
+pub(crate) use grant::AuthGrant;
+pub(crate) use mark::AuthReason;
 
-pub(crate) use credential::lease::Lease;
+pub(crate) use credential::Lease;
+pub(crate) use credential::SecretReader;
 pub(crate) use credential::source::{
     CredentialSource, FileExchange, SchemeError, ServiceAnswer, ServiceRequest, TokenService, service_url,
 };
 pub(crate) use credential::token_file;
 pub(crate) use credential::{Credential, Holder, Unauthenticated, digest};
-pub(crate) use grant::choose;
 pub(crate) use keystone::subject_token;
 pub(crate) use mark::MARK;
 pub(crate) use oauth::access_token;

@@ -12,13 +12,14 @@ use serde_yaml_ng::Value;
 use super::basic::BasicGrant;
 use super::bearer::BearerGrant;
 use super::client_credentials::ClientCredentialsGrant;
-use super::credential::secret::SecretReader;
 use super::jwt_bearer::JwtBearerGrant;
 use super::keystone::KeystoneGrant;
 use super::mark::RawParameters;
 use super::sigv4::SigV4Grant;
 use super::{AuthReason, Credential, CredentialSource, SchemeError, Unauthenticated};
-use crate::grants::{Error, Regions};
+use crate::auth::credential::SecretReader;
+use crate::target::Error;
+use crate::target::Regions;
 
 /// A scheme: one way to authenticate requests. The type is its grant.
 pub(crate) trait AuthScheme: Sized {
@@ -26,7 +27,6 @@ pub(crate) trait AuthScheme: Sized {
     const NAME: &'static str;
     /// A line of `auth` without `scheme` and `hosts`.
     type Raw: DeserializeOwned;
-    /// The parameters of a mark.
     type Parameters: MarkParameters;
 
     /// Checks the fields of the line `at`, such as `auth[0]`.

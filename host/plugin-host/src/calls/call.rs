@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use machinist_artifacts::ContentDigest;
 use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, GuestFailure, Refusal};
 use machinist_core::value::id::PluginName;
@@ -14,28 +15,25 @@ use tracing::debug;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Store, UpdateDeadline};
 
-use crate::budget::Purse;
-use crate::calls::bindings::driver::ProviderIndices;
-use crate::calls::bindings::optional::delete_by_id::{IdDeleter, IdDeleterIndices};
-use crate::calls::bindings::optional::{Rebooter, RebooterIndices};
+use crate::calls::bindings::optional::ExportIndices;
 use crate::calls::engine::BASELINE_ALLOWANCE;
+use crate::calls::engine::CodeTier;
 use crate::calls::epoch::Ticker;
 use crate::calls::exports::{Ask, CallContext};
 use crate::calls::failure::{self, CallFailure, OutOfCpu};
-use crate::calls::guest::log::LogListener;
+use crate::calls::guest::log::{LogListener, kept_levels};
 use crate::calls::guest::{GuestSeed, GuestState};
 use crate::calls::limits::Limits;
 use crate::calls::log_ring::{LogRing, LogSource};
 use crate::calls::memory_inspector::{MemoryInspector, watched};
-use crate::calls::output_limits::{self, TEXT_BYTES};
-use crate::calls::scheduling::cpu_time::CpuTime;
-use crate::calls::scheduling::seat::Seat;
 use crate::egress::Egress;
 use crate::grants::Grants;
-use crate::loading::digest::Digest;
-use crate::loading::tier::CodeTier;
 use crate::metrics::Metrics;
-use crate::recording::{Archive, Beginning, CallRecording, Levels, LimitsTaken, Secrets};
+use crate::output_limits::{self, TEXT_BYTES};
+use crate::recording::{Archive, Beginning, CallRecording, Secrets};
+use crate::resources::budget::Purse;
+use crate::resources::cpu_time::CpuTime;
+use crate::resources::seat::Seat;
 use crate::vault::{KnownTo, KnownValues, Vault};
 
 /// The parts that all calls share.
@@ -63,7 +61,7 @@ pub(crate) struct Sandbox {
 /// A version of a plugin, ready to be instantiated.
 pub(crate) struct Prepared {
     pub(crate) plugin: PluginName,
-    pub(crate) digest: Digest,
+    pub(crate) digest: ContentDigest,
     /// Better code may take its place; a call keeps what it began with.
     pub(crate) code: ArcSwap<DriverCode>,
     pub(crate) settings: Arc<str>,
@@ -77,12 +75,7 @@ pub(crate) struct Prepared {
 pub(crate) struct DriverCode {
     pub(crate) tier: CodeTier,
     pub(crate) pre: InstancePre<GuestState>,
-    /// Where its exports are.
-    pub(crate) exports: ProviderIndices,
-    /// Absent in a driver that offers no reboot.
-    pub(crate) reboots: Option<RebooterIndices>,
-    /// Absent in a driver that cannot remove one VM of two.
-    pub(crate) deletes_by_id: Option<IdDeleterIndices>,
+    pub(crate) exports: ExportIndices,
 }
 
 impl Sandbox {
@@ -182,10 +175,10 @@ impl Sandbox {
             digest: prepared.digest.to_string(),
             operation: A::OPERATION.name(),
             subject: ask.subject(),
-            limits: LimitsTaken::of(&prepared.limits, deadline_ms),
+            limits: prepared.limits.taken(deadline_ms),
             settings: Arc::clone(&prepared.settings),
             secrets: Secrets::of(&vault),
-            levels: Levels::kept(),
+            levels: kept_levels(),
         });
         let settings = Arc::clone(&prepared.settings);
         let seed = GuestSeed {
@@ -214,29 +207,9 @@ impl Sandbox {
             let _running = self.ticker.running();
             let asked = async {
                 let instance = code.pre.instantiate_async(&mut store).await?;
-                let exports = code.exports.load(&mut store, &instance)?;
-                let driver = exports.machinist_provider_driver();
-                let reboots = match &code.reboots {
-                    Some(reboots) => Some(reboots.load(&mut store, &instance)?),
-                    None => None,
-                };
-                let rebooter = reboots.as_ref().map(Rebooter::machinist_provider_reboot);
-                let deletes = match &code.deletes_by_id {
-                    Some(deletes) => Some(deletes.load(&mut store, &instance)?),
-                    None => None,
-                };
-                let id_deleter = deletes.as_ref().map(IdDeleter::machinist_delete_by_id_delete_by_id);
+                let exports = &code.exports.load(&mut store, &instance)?;
                 let store = &mut store;
-                let running = CallContext {
-                    driver,
-                    rebooter,
-                    id_deleter,
-                    store,
-                    vault: &vault,
-                    deadline_ms,
-                    recording,
-                };
-                ask.ask(running).await
+                ask.ask(CallContext { exports, store, vault: &vault, deadline_ms, recording }).await
             };
             // A tick interrupts a guest that computes too long; host work beyond the limit ends the call here.
             let asked = async {

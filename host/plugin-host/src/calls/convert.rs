@@ -3,13 +3,15 @@
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure};
 use machinist_core::driver::{
-    Address, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, InProgress, Listed, MachineRequest,
-    Page, Vm, VmState,
+    Address, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, InProgress, Listed,
+    MachineIdentity, MachineRequest, Page, SecretValues, Vm, VmState,
 };
-use machinist_core::value::id::{FailureDomain, Name, NodeName, ProviderId, ProviderName, Uid};
+use machinist_core::value::id::{
+    ClassName, FailureDomain, Name, Namespace, NodeName, ProviderId, ProviderName, Uid,
+};
 
 use crate::calls::bindings::driver::machinist::provider::types as wit;
-use crate::calls::output_limits::{
+use crate::output_limits::{
     self, HOSTS, ID_BYTES, ITEMS, NAME_BYTES, PAGE_ITEMS, SCHEMA_BYTES, STATE_BYTES, TEXT_BYTES, WORD_BYTES,
     broken, few, identifier,
 };
@@ -60,6 +62,44 @@ pub(crate) fn class(class: &ClassSpec) -> wit::Class {
         node_template: class.node_template.clone(),
         zones: class.zones.clone(),
     }
+}
+
+/// Reads a request back from a recording.
+pub(crate) fn machine_request(request: wit::Request, secrets: SecretValues) -> MachineRequest {
+    let machine = request.machine;
+    MachineRequest {
+        machine: MachineIdentity {
+            namespace: Namespace::from(machine.namespace),
+            name: Name::from(machine.name),
+            uid: Uid::from(machine.uid),
+            labels: machine.labels.into_iter().collect(),
+            annotations: machine.annotations.into_iter().collect(),
+            provider_id: machine.provider_id.map(ProviderId::from),
+            node_template: machine.node_template,
+            last_known_state: machine.last_known_state,
+        },
+        class: class_spec(request.class),
+        idempotency_key: request.idempotency_key,
+        cluster: request.cluster,
+        secrets,
+    }
+}
+
+pub(crate) fn class_spec(class: wit::Class) -> ClassSpec {
+    ClassSpec {
+        name: ClassName::from(class.name),
+        provider: ProviderName::from(class.provider),
+        spec: class.spec,
+        node_template: class.node_template,
+        zones: class.zones,
+        driver_digest: None,
+    }
+}
+
+/// The answer of a call that returns nothing.
+#[expect(clippy::unnecessary_wraps, reason = "as the other conversions")]
+pub(crate) fn done((): (), _: &Vault) -> Result<(), GuestFailure> {
+    Ok(())
 }
 
 pub(crate) fn creation(creation: wit::Creation, vault: &Vault) -> Result<Creation, GuestFailure> {

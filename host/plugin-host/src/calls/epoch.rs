@@ -24,7 +24,6 @@ struct TickerState {
     is_over: bool,
 }
 
-/// A call is running.
 pub(crate) struct RunningCall(Arc<TickerShared>);
 
 impl Ticker {

@@ -1,29 +1,27 @@
-//! The calls of the contract, one type each: what is sent, and how the answer becomes core's.
+//! The exports of the contract. Each has a row of [`questions`], and an [`Ask`] that says how it is asked, how its
+//! answer becomes core's, and how it is read back from a recording. An export that a driver may leave out also has a
+//! row in [`crate::calls::bindings::optional`].
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use machinist_core::driver::error::{Code, DriverError, GuestFailure};
+use machinist_core::driver::error::GuestFailure;
 use machinist_core::driver::{
     ClassSpec, Creation, Deletion, DriverResult, ListRequest, MachineRequest, Operation, Page, SecretValues,
     Vm,
 };
+use serde::Serialize;
 use wasmtime::{Result, Store};
 
-use crate::calls::bindings::driver::exports::machinist::provider::driver::Guest;
-use crate::calls::bindings::optional::delete_by_id::exports::machinist::delete_by_id::delete_by_id::Guest as IdDeleter;
-use crate::calls::bindings::optional::exports::machinist::provider::reboot::Guest as Rebooter;
+use crate::calls::bindings::driver::machinist::provider::types as wit;
+use crate::calls::bindings::optional::Exports;
 use crate::calls::convert::{self, About};
 use crate::calls::guest::GuestState;
+use crate::calls::replay::{Replay, ReplayError};
 use crate::recording::CallRecording;
 use crate::vault::Vault;
 
-/// The context of a call.
 pub(crate) struct CallContext<'a> {
-    pub(crate) driver: &'a Guest,
-    /// Absent in a driver that cannot.
-    pub(crate) rebooter: Option<&'a Rebooter>,
-    /// Absent in a driver that cannot.
-    pub(crate) id_deleter: Option<&'a IdDeleter>,
+    pub(crate) exports: &'a Exports,
     pub(crate) store: &'a mut Store<GuestState>,
     pub(crate) vault: &'a Vault,
     pub(crate) deadline_ms: u64,
@@ -31,11 +29,32 @@ pub(crate) struct CallContext<'a> {
     pub(crate) recording: &'a CallRecording,
 }
 
+impl CallContext<'_> {
+    /// Notes the answer, and makes it core's.
+    fn answered<T, A>(
+        &self,
+        answer: std::result::Result<T, wit::DriverError>,
+        convert: impl FnOnce(T, &Vault) -> std::result::Result<A, GuestFailure>,
+    ) -> DriverResult<A>
+    where
+        std::result::Result<T, wit::DriverError>: Serialize,
+    {
+        self.recording.answered(&answer);
+        match answer {
+            Ok(answer) => convert(answer, self.vault).map_err(Into::into),
+            Err(error) => Err(convert::error(error, self.vault)),
+        }
+    }
+}
+
 /// One question to a driver.
 pub(crate) trait Ask: Clone + Send + Sync + 'static {
     type Answer: Send + 'static;
 
     const OPERATION: Operation;
+
+    /// Whether it creates or changes a VM. A withdrawn version answers only questions that do not.
+    const CHANGES_VMS: bool = false;
 
     /// The values that stay in the host. Calls without secrets have no network either.
     fn take_secrets(&mut self) -> Option<SecretValues> {
@@ -47,120 +66,103 @@ pub(crate) trait Ask: Clone + Send + Sync + 'static {
 
     /// Asks. The outer error is the engine's.
     fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>>;
+
+    /// Reads the question back from a recording.
+    fn recorded(replay: &Replay<'_>) -> std::result::Result<Self, ReplayError>;
 }
 
-macro_rules! ask_about_machine {
-    ($(#[$doc:meta])* $name:ident, $operation:ident, $answer:ty, $call:ident, $convert:expr) => {
-        $(#[$doc])*
-        #[derive(Clone)]
-        pub(crate) struct $name(pub(crate) MachineRequest);
-
-        impl Ask for $name {
-            type Answer = $answer;
-
-            const OPERATION: Operation = Operation::$operation;
-
-            fn take_secrets(&mut self) -> Option<SecretValues> {
-                Some(std::mem::take(&mut self.0.secrets))
-            }
-
-            fn subject(&self) -> String {
-                format!("{}/{}", self.0.machine.namespace, self.0.machine.name)
-            }
-
-            fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<$answer>>> {
-                let CallContext { driver, store, vault, deadline_ms, recording, .. } = running;
-                async move {
-                    let request = convert::request(&self.0, deadline_ms);
-                    let convert: fn(_, &Vault) -> std::result::Result<$answer, GuestFailure> = $convert;
-                    recording.asked(&request);
-                    let answer = driver.$call(store, &request).await?;
-                    recording.answered(&answer);
-                    Ok(match answer {
-                        Ok(answer) => convert(answer, vault).map_err(Into::into),
-                        Err(error) => Err(convert::error(error, vault)),
-                    })
-                }
-                .boxed()
-            }
+/// Lists all questions.
+macro_rules! questions {
+    ($($question:ident),+) => {
+        /// Asks again what a recording asked. Returns `None` if no question has this name.
+        pub(crate) fn ask_again<'a>(
+            name: &str,
+            replay: &'a Replay<'_>,
+        ) -> Option<BoxFuture<'a, std::result::Result<(), ReplayError>>> {
+            $(if name == <$question as Ask>::OPERATION.name() {
+                return Some(replay.ask::<$question>().boxed());
+            })+
+            None
         }
     };
 }
 
-ask_about_machine!(Create, Create, Creation, call_create, convert::creation);
-ask_about_machine!(Initialize, Initialize, Vm, call_initialize, convert::vm);
-ask_about_machine!(Delete, Delete, Deletion, call_delete, convert::deletion);
-ask_about_machine!(GetStatus, GetStatus, Vm, call_get_status, convert::vm);
+questions![
+    Create,
+    Initialize,
+    Delete,
+    GetStatus,
+    Reboot,
+    DeleteById,
+    List,
+    GetVolumeIds,
+    ValidateClass,
+    Describe
+];
 
-#[derive(Clone)]
-pub(crate) struct Reboot(pub(crate) MachineRequest);
-
-impl Ask for Reboot {
-    type Answer = ();
-
-    const OPERATION: Operation = Operation::Reboot;
-
-    fn take_secrets(&mut self) -> Option<SecretValues> {
-        Some(std::mem::take(&mut self.0.secrets))
-    }
-
-    fn subject(&self) -> String {
-        format!("{}/{}", self.0.machine.namespace, self.0.machine.name)
-    }
-
-    fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<()>>> {
-        let CallContext { rebooter, store, vault, deadline_ms, recording, .. } = running;
-        async move {
-            let Some(rebooter) = rebooter else {
-                let message = "the driver exports no machinist:provider/reboot";
-                return Ok(Err(DriverError::new(Code::Unimplemented, message).into()));
-            };
-            let request = convert::request(&self.0, deadline_ms);
-            recording.asked(&request);
-            let answer = rebooter.call_reboot(store, &request).await?;
-            recording.answered(&answer);
-            Ok(answer.map_err(|error| convert::error(error, vault)))
+/// Declares the questions about a Machine: what they name beside it, whether they change a VM, and for each the export,
+/// its function, and the conversion of its answer.
+macro_rules! about_machine {
+    ($(
+        $name:ident { $($extra:ident),* } changes_vms: $changes_vms:literal,
+        $export:ident.$call:ident -> $answer:ty: $convert:path;
+    )+) => {$(
+        #[derive(Clone)]
+        pub(crate) struct $name {
+            pub(crate) request: MachineRequest,
+            $(pub(crate) $extra: String,)*
         }
-        .boxed()
-    }
+
+        impl Ask for $name {
+            type Answer = $answer;
+
+            const OPERATION: Operation = Operation::$name;
+            const CHANGES_VMS: bool = $changes_vms;
+
+            fn take_secrets(&mut self) -> Option<SecretValues> {
+                Some(std::mem::take(&mut self.request.secrets))
+            }
+
+            fn subject(&self) -> String {
+                format!("{}/{}", self.request.machine.namespace, self.request.machine.name)
+            }
+
+            fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<$answer>>> {
+                async move {
+                    let export = match running.exports.$export() {
+                        Ok(export) => export,
+                        Err(error) => return Ok(Err(error.into())),
+                    };
+                    let request = convert::request(&self.request, running.deadline_ms);
+                    $(let $extra = &self.$extra;)*
+                    running.recording.asked(&about_machine!(@tuple &request $(, $extra)*));
+                    let answer = export.$call(&mut *running.store, &request $(, $extra)*).await?;
+                    Ok(running.answered(answer, $convert))
+                }
+                .boxed()
+            }
+
+            fn recorded(replay: &Replay<'_>) -> std::result::Result<Self, ReplayError> {
+                let about_machine!(@pattern request $(, $extra)*) = replay.question(Self::OPERATION)?;
+                Ok(Self { request: convert::machine_request(request, replay.stand_ins()?) $(, $extra)* })
+            }
+        }
+    )+};
+    // One value is recorded as it is, several as a list.
+    (@tuple $one:expr) => { $one };
+    (@tuple $first:expr, $($more:expr),+) => { ($first, $($more),+) };
+    (@pattern $one:ident) => { $one };
+    (@pattern $first:ident, $($more:ident),+) => { ($first, $($more),+) };
 }
 
-#[derive(Clone)]
-pub(crate) struct DeleteById {
-    /// The Machine, with the VM that it keeps.
-    pub(crate) request: MachineRequest,
-    /// The VM that is to go.
-    pub(crate) vm: String,
-}
-
-impl Ask for DeleteById {
-    type Answer = ();
-
-    const OPERATION: Operation = Operation::DeleteById;
-
-    fn take_secrets(&mut self) -> Option<SecretValues> {
-        Some(std::mem::take(&mut self.request.secrets))
-    }
-
-    fn subject(&self) -> String {
-        format!("{}/{}", self.request.machine.namespace, self.request.machine.name)
-    }
-
-    fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<()>>> {
-        let CallContext { id_deleter, store, vault, deadline_ms, recording, .. } = running;
-        async move {
-            let Some(id_deleter) = id_deleter else {
-                let message = "the driver exports no machinist:delete-by-id/delete-by-id";
-                return Ok(Err(DriverError::new(Code::Unimplemented, message).into()));
-            };
-            let request = convert::request(&self.request, deadline_ms);
-            recording.asked(&(&request, &self.vm));
-            let answer = id_deleter.call_delete_by_id(store, &request, &self.vm).await?;
-            recording.answered(&answer);
-            Ok(answer.map_err(|error| convert::error(error, vault)))
-        }
-        .boxed()
-    }
+about_machine! {
+    Create {} changes_vms: true, driver.call_create -> Creation: convert::creation;
+    Initialize {} changes_vms: true, driver.call_initialize -> Vm: convert::vm;
+    Delete {} changes_vms: false, driver.call_delete -> Deletion: convert::deletion;
+    GetStatus {} changes_vms: false, driver.call_get_status -> Vm: convert::vm;
+    Reboot {} changes_vms: true, reboot.call_reboot -> (): convert::done;
+    // `vm` is to go; the request names the VM that the Machine keeps.
+    DeleteById { vm } changes_vms: false, delete_by_id.call_delete_by_id -> (): convert::done;
 }
 
 #[derive(Clone)]
@@ -180,18 +182,21 @@ impl Ask for List {
     }
 
     fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<Page>>> {
-        let CallContext { driver, store, vault, recording, .. } = running;
         async move {
             let class = convert::class(&self.0.class);
-            recording.asked(&(&class, &self.0.cluster, &self.0.token));
-            let answer = driver.call_list(store, &class, &self.0.cluster, self.0.token.as_deref()).await?;
-            recording.answered(&answer);
-            Ok(match answer {
-                Ok(page) => convert::page(page).map_err(Into::into),
-                Err(error) => Err(convert::error(error, vault)),
-            })
+            running.recording.asked(&(&class, &self.0.cluster, &self.0.token));
+            let driver = running.exports.required();
+            let token = self.0.token.as_deref();
+            let answer = driver.call_list(&mut *running.store, &class, &self.0.cluster, token).await?;
+            Ok(running.answered(answer, |page, _| convert::page(page)))
         }
         .boxed()
+    }
+
+    fn recorded(replay: &Replay<'_>) -> std::result::Result<Self, ReplayError> {
+        let (class, cluster, token) = replay.question(Self::OPERATION)?;
+        let class = convert::class_spec(class);
+        Ok(Self(ListRequest { class, cluster, token, secrets: replay.stand_ins()? }))
     }
 }
 
@@ -208,17 +213,16 @@ impl Ask for GetVolumeIds {
     }
 
     fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>> {
-        let CallContext { driver, store, vault, recording, .. } = running;
         async move {
-            recording.asked(&self.0);
-            let answer = driver.call_get_volume_ids(store, &self.0).await?;
-            recording.answered(&answer);
-            Ok(match answer {
-                Ok(ids) => convert::volume_ids(self.0.len(), ids).map_err(Into::into),
-                Err(error) => Err(convert::error(error, vault)),
-            })
+            running.recording.asked(&self.0);
+            let answer = running.exports.required().call_get_volume_ids(&mut *running.store, &self.0).await?;
+            Ok(running.answered(answer, |ids, _| convert::volume_ids(self.0.len(), ids)))
         }
         .boxed()
+    }
+
+    fn recorded(replay: &Replay<'_>) -> std::result::Result<Self, ReplayError> {
+        replay.question(Self::OPERATION).map(Self)
     }
 }
 
@@ -235,18 +239,17 @@ impl Ask for ValidateClass {
     }
 
     fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>> {
-        let CallContext { driver, store, vault, recording, .. } = running;
         async move {
             let class = convert::class(&self.0);
-            recording.asked(&class);
-            let answer = driver.call_validate_class(store, &class).await?;
-            recording.answered(&answer);
-            Ok(match answer {
-                Ok(warnings) => Ok(convert::warnings(&warnings, vault)),
-                Err(error) => Err(convert::error(error, vault)),
-            })
+            running.recording.asked(&class);
+            let answer = running.exports.required().call_validate_class(&mut *running.store, &class).await?;
+            Ok(running.answered(answer, |warnings, vault| Ok(convert::warnings(&warnings, vault))))
         }
         .boxed()
+    }
+
+    fn recorded(replay: &Replay<'_>) -> std::result::Result<Self, ReplayError> {
+        replay.question(Self::OPERATION).map(convert::class_spec).map(Self)
     }
 }
 
@@ -263,13 +266,16 @@ impl Ask for Describe {
     }
 
     fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<About>>> {
-        let CallContext { driver, store, recording, .. } = running;
         async move {
-            recording.asked(&());
-            let about = driver.call_describe(store).await?;
-            recording.answered(&about);
+            running.recording.asked(&());
+            let about = running.exports.required().call_describe(&mut *running.store).await?;
+            running.recording.answered(&about);
             Ok(convert::about(about).map_err(Into::into))
         }
         .boxed()
+    }
+
+    fn recorded(_: &Replay<'_>) -> std::result::Result<Self, ReplayError> {
+        Ok(Self)
     }
 }

@@ -107,7 +107,7 @@ fn with_output(cause: &str, output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::Full;
+    use crate::resources::budget::Full;
 
     fn broken(error: impl Into<Error>) -> GuestFailure {
         match classify(&error.into(), "", &Limits::default()) {

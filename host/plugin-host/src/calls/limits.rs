@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::grants::RawLimits;
+use crate::recording::LimitsTaken;
 
 const MIB: u64 = 1024 * 1024;
 const KIB: u64 = 1024;
@@ -12,7 +13,6 @@ const KIB: u64 = 1024;
 pub struct Limits {
     /// Linear memory of one call, all memories of the component together.
     pub memory_bytes: u64,
-    /// Elements of all tables of one call.
     pub table_elements: u64,
     /// Processor time of one call. Waiting for the cloud does not count.
     pub cpu: Duration,
@@ -61,16 +61,13 @@ pub struct Ceilings {
 /// A limit in the grants that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nothing works with nothing.
     #[error("limit {name} is 0")]
     Zero {
         /// As the document names it.
         name: &'static str,
     },
-    /// More than the host was started for.
     #[error("limit {name} is {asked}, the host allows {most}")]
     TooMuch {
-        /// As the document names it.
         name: &'static str,
         /// The value in the document.
         asked: u64,
@@ -119,6 +116,30 @@ impl Limits {
             limits.calls_per_minute = u32::try_from(calls).ok();
         }
         Ok(limits)
+    }
+
+    /// As a recording has them.
+    pub(crate) fn taken(&self, deadline_ms: u64) -> LimitsTaken {
+        LimitsTaken {
+            memory_bytes: self.memory_bytes,
+            table_elements: self.table_elements,
+            cpu_ms: u64::try_from(self.cpu.as_millis()).unwrap_or(u64::MAX),
+            deadline_ms,
+            copied_bytes: self.copied_bytes,
+            handles: u64::try_from(self.handles).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The recorded ones, as far as this host has room.
+    pub(crate) fn with_recorded(&self, taken: &LimitsTaken, ceilings: &Ceilings) -> Self {
+        Self {
+            memory_bytes: taken.memory_bytes.min(ceilings.memory_bytes),
+            table_elements: taken.table_elements.min(ceilings.table_elements),
+            cpu: Duration::from_millis(taken.cpu_ms),
+            copied_bytes: taken.copied_bytes,
+            handles: usize::try_from(taken.handles).unwrap_or(usize::MAX),
+            ..self.clone()
+        }
     }
 }
 

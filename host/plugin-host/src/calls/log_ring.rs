@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use machinist_artifacts::ContentDigest;
 use machinist_core::value::id::PluginName;
 use serde::{Deserialize, Serialize};
-
-use crate::loading::digest::Digest;
 
 /// Lines of one plugin: some minutes of a busy driver, some days of an idle one.
 const MOST_LINES: usize = 500;
@@ -76,7 +75,7 @@ struct PluginLines {
 pub(crate) struct LogSource {
     pub(crate) log_ring: LogRing,
     pub(crate) plugin: PluginName,
-    pub(crate) digest: Digest,
+    pub(crate) digest: ContentDigest,
     pub(crate) call: Arc<str>,
 }
 
@@ -147,7 +146,7 @@ mod tests {
         LogSource {
             log_ring: log_ring.clone(),
             plugin: plugin.into(),
-            digest: Digest::of(b"component"),
+            digest: ContentDigest::of(b"component"),
             call: Arc::from("create machines/a"),
         }
     }

@@ -2,23 +2,21 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `dispatch` | finds the generation, queues the call, runs it, and notes its end |
 //! | `call` | makes store and instance, calls the export, and drops both |
 //! | `exports` | the exports of the contract, one type each |
+//! | `replay` | asks a component again what a recording asked |
 //! | `convert` | converts between the contract's types and those of the core |
 //! | `bindings` | the contracts of `wit/` as Rust types |
-//! | `engine`, `epoch` | the wasmtime engine, and the thread that advances its epochs |
+//! | `engine`, `epoch` | the wasmtime engine, the thread that advances its epochs, and the tiers of code |
 //! | `guest` | the host's functions that an instance may import, and its state |
-//! | `limits`, `output_limits` | limits on resources, and on texts and lists that a component returns |
+//! | `limits` | limits on resources |
 //! | `failure` | why a call ended without an answer |
-//! | `scheduling` | which call runs next, on which thread, and which driver yields |
 //! | `log_ring` | the last log lines of each plugin |
 //! | `memory_inspector` | shows tests the memory of an instance after its call |
 
 pub(crate) mod bindings;
 pub(crate) mod call;
 pub(crate) mod convert;
-pub(crate) mod dispatch;
 pub(crate) mod engine;
 pub(crate) mod epoch;
 pub(crate) mod exports;
@@ -27,5 +25,4 @@ pub(crate) mod guest;
 pub(crate) mod limits;
 pub(crate) mod log_ring;
 pub(crate) mod memory_inspector;
-pub(crate) mod output_limits;
-pub(crate) mod scheduling;
+pub(crate) mod replay;

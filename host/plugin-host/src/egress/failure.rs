@@ -5,7 +5,8 @@ use std::io;
 use wasmtime_wasi_http::Error as WasiError;
 
 use crate::auth::AuthReason;
-use crate::grants::{AddressClass, Denial};
+use crate::grants::Denial;
+use crate::target::AddressClass;
 
 /// Why the host did not send a request: a closed set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,41 +107,30 @@ impl Reason {
 /// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The host did not send it.
     #[error("refused: {}", .0.explanation())]
     Refused(Reason),
-    /// The component did not finish the body.
     #[error("failed to read the request body")]
     RequestBody,
-    /// The body of the request is over this limit.
     #[error("the request body is over the limit of {limit_bytes} bytes")]
     RequestSize { limit_bytes: u64 },
-    /// The name has no address.
     #[error("failed to resolve the host")]
     Resolve(#[source] io::Error),
-    /// No connection in time.
     #[error("failed to connect in time")]
     ConnectTimeout,
     #[error("failed to connect")]
     Connect(#[source] io::Error),
     #[error("failed to agree on TLS")]
     Tls(#[source] io::Error),
-    /// No answer in time.
     #[error("failed to get an answer in time")]
     ResponseTimeout,
-    /// The body of the answer paused for too long.
     #[error("failed to get the next piece of the body in time")]
     BodyTimeout,
-    /// The connection ended before the answer did.
     #[error("failed to get the whole answer")]
     Incomplete,
-    /// The answer's headers are over the limit.
     #[error("the headers of the answer are over the limit")]
     ResponseHeaders,
-    /// The body of the answer is over this limit.
     #[error("the body of the answer is over the limit of {limit_bytes} bytes")]
     ResponseSize { limit_bytes: u64 },
-    /// There is no memory for the rest of the answer.
     #[error("no memory for the body of the answer")]
     ResponseMemory,
     /// The answer is compressed, though the request asked for identity: the host cannot search it for secrets.

@@ -9,7 +9,8 @@ use super::failure::{Failure, Reason};
 use super::message::outgoing::{Outgoing, without_connection_headers};
 use super::message::substitute::substitute;
 use super::throttle::{clock_skew_seconds, codes, retry_after};
-use crate::grants::{EgressDecision, Grants, RequestTarget};
+use crate::grants::{EgressDecision, Grants};
+use crate::target::RequestTarget;
 use crate::vault::Vault;
 
 /// Returns the request that is sent for one without a mark.

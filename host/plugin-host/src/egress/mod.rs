@@ -43,16 +43,15 @@ use machinist_core::value::id::PluginName;
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
-use crate::budget::MemoryAccount;
-use crate::calls::scheduling::priority_semaphore::Permit;
-use crate::calls::scheduling::seat::Seat;
-use crate::calls::scheduling::urgency::Urgency;
 use crate::grants::Grants;
-use crate::vault::Vault;
+use crate::resources::budget::MemoryAccount;
+use crate::resources::priority_semaphore::Permit;
+use crate::resources::seat::Seat;
+use crate::resources::urgency::Urgency;
+use crate::vault::{Vault, WallClock};
 
-pub use connection::denied::DeniedNetworks;
-pub use connection::resolve::Resolve;
 pub(crate) use connection::resolve::SystemResolver;
+pub use connection::resolve::{DeniedNetworks, Resolve};
 pub(crate) use failure::Failure;
 pub use failure::Reason;
 pub use session::Session;
@@ -61,7 +60,7 @@ pub(crate) use fuzz::{cloud_says, sent};
 
 use connection::pool::Pool;
 use credentials::CredentialCache;
-use metrics::EgressMetrics;
+pub(crate) use metrics::EgressMetrics;
 use throttle::Throttle;
 
 /// A request that was not sent, for Events. Carries no query, no body and no secret.
@@ -75,9 +74,6 @@ pub struct RefusalNotice {
 
 /// Receives each refused request. Must not block.
 pub(crate) type RefusalListener = Arc<dyn Fn(&RefusalNotice) + Send + Sync>;
-
-/// The time on the wall, for signatures, for the end of keys, and for the clocks of drivers.
-pub(crate) type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// How the host speaks to clouds, the same for all plugins.
 #[derive(Clone)]
@@ -116,11 +112,6 @@ impl Default for EgressSettings {
             detour: None,
         }
     }
-}
-
-/// All metrics of egress, with one series of each.
-pub(crate) fn register_example_metrics(registry: &mut Registry) {
-    EgressMetrics::with_examples().register(registry);
 }
 
 /// One for each host process. A clone is the same egress.
@@ -184,7 +175,6 @@ impl Egress {
         self.0.metrics.register(registry);
     }
 
-    /// Connections of a plugin that are open.
     pub fn open_connections(&self, plugin: &PluginName) -> i64 {
         self.0.metrics.open_connections(plugin)
     }

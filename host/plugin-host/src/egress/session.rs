@@ -26,10 +26,12 @@ use super::metrics::{PluginMetrics, Wait};
 use super::throttle::{CloudAccount, Passage, Who, clock_skew_seconds};
 use super::{EgressState, RefusalNotice};
 use crate::auth::{AuthGrant, Holder, MARK, Mark, Unauthenticated};
-use crate::budget::{Full, MemoryAccount, Taken};
-use crate::calls::scheduling::seat::Seat;
-use crate::grants::{EgressDecision, EgressRule, Grants, Host, RequestTarget, is_range};
-use crate::vault::{PLACEHOLDER_PREFIX, Vault};
+use crate::grants::PLACEHOLDER_PREFIX;
+use crate::grants::{EgressDecision, EgressRule, Grants, is_range};
+use crate::resources::budget::{Full, MemoryAccount, Taken};
+use crate::resources::seat::Seat;
+use crate::target::{Host, RequestTarget};
+use crate::vault::Vault;
 
 /// Enough for the largest user data of any cloud in any encoding.
 const REQUEST_KIB: u64 = 1024;
@@ -248,7 +250,7 @@ impl Call {
     fn marked(&self, headers: &mut HeaderMap, host: &Host) -> Result<Option<(Mark, &AuthGrant)>, Failure> {
         let refused = |reason| Failure::Refused(Reason::Auth(reason));
         let Some(mark) = Mark::take(headers).map_err(refused)? else { return Ok(None) };
-        let grant = mark.grant(&self.grants, host, headers).map_err(refused)?;
+        let grant = mark.grant(self.grants.auth(), host, headers).map_err(refused)?;
         Ok(Some((mark, grant)))
     }
 

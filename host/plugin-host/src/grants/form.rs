@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use http::HeaderName;
 use http::header::{CONTENT_TYPE, HeaderMap};
 
 /// A condition: the field occurs once in query and body together, with one of these values.
@@ -92,4 +93,34 @@ pub(crate) fn are_alike(one: &str, other: &str) -> bool {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
     one == other || plain(one) == plain(other)
+}
+
+const NAMES: [&str; 17] = [
+    "forwarded",
+    "x-host",
+    "x-http-host-override",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method",
+    "x-method-override",
+    "x-original-host",
+    "x-original-method",
+    "x-original-uri",
+    "x-original-url",
+    "x-override-url",
+    "x-proxy-url",
+    "x-request-uri",
+    "x-rewrite-uri",
+    "x-rewrite-url",
+    "x-envoy-original-path",
+];
+
+/// Whether the header names another method, URL, host or sender: refused, unless a rule grants it by its name.
+pub(crate) fn is_override(name: &HeaderName) -> bool {
+    NAMES.contains(&name.as_str()) || name.as_str().starts_with("x-forwarded-")
+}
+
+/// Headers that ask for a part of an answer, in whose pieces no secret can be found.
+pub(crate) fn is_range(name: &HeaderName) -> bool {
+    ["range", "if-range", "request-range", "x-ms-range"].contains(&name.as_str())
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Error;
+use crate::target::Error;
 
 /// The limits in the grants. The host's default applies to absent ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -10,7 +10,6 @@ use super::Error;
 pub struct RawLimits {
     /// Linear memory of one call, MiB.
     pub memory_mib: Option<u64>,
-    /// Elements of all tables of one call.
     pub table_elements: Option<u64>,
     /// Processor time of one call, milliseconds.
     pub cpu_ms: Option<u64>,
@@ -22,7 +21,6 @@ pub struct RawLimits {
     pub handles: Option<u64>,
     /// Calls at the same time.
     pub calls_in_flight: Option<u64>,
-    /// Calls in a minute.
     pub calls_per_minute: Option<u64>,
     /// The body of one HTTP response, KiB.
     pub response_kib: Option<u64>,

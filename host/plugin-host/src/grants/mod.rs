@@ -8,26 +8,18 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `raw` | parses `grants.yaml` |
-//! | `target` | the host, path and address of a request, in one spelling |
 //! | `form` | conditions on fields of a request |
 //! | `secret` | where a secret may be sent |
 //! | `shadow` | what a shadow may read |
 //! | `limits` | limits that an operator may set |
-//! | `override_header` | headers that would show the server another request |
-//! | `connection_header` | headers of a connection, which the host writes |
-//! | `pattern` | patterns of names and of scopes |
 //! | `ceiling` | whether grants stay below an upper bound |
 
 mod ceiling;
-mod connection_header;
 pub(crate) mod form;
 mod limits;
-mod override_header;
-pub(crate) mod pattern;
 mod raw;
 mod secret;
 mod shadow;
-mod target;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,54 +28,18 @@ use http::{HeaderMap, HeaderName, Method};
 use machinist_core::value::id::ProviderName;
 use rustls::pki_types::CertificateDer;
 
-use crate::auth::{AuthGrant, AuthReason, Mark, choose};
+use crate::auth::AuthGrant;
+use crate::target::{
+    AddressClasses, Error, HostPattern, PathPattern, RequestTarget, Scheme, TEXT_LIMIT_BYTES,
+};
 
 pub(crate) use form::FormCondition;
 pub(crate) use limits::RawLimits;
 pub use secret::{GrantedPlace, RequestPlace, SecretGrant};
-pub(crate) use secret::{JsonPointer, SecretKey};
+pub(crate) use secret::{JsonPointer, PLACEHOLDER_PREFIX, SecretKey};
 pub(crate) use shadow::ShadowRead;
-pub use target::RequestTarget;
-pub use target::address::AddressClass;
-pub(crate) use target::address::AddressClasses;
-pub(crate) use target::address::embedded;
-pub use target::host::{Host, HostPattern};
-pub use target::path::PathPattern;
-pub use target::regions::{REGION, is_region_name, regions_of};
-pub(crate) use target::{METHODS, Scheme, TargetError};
 
-pub(crate) use connection_header::is_connection_header;
-pub(crate) use override_header::{is_override, is_range};
-pub(crate) use pattern::{NamePattern, is_name, is_scope};
-pub(crate) use target::regions::Regions;
-
-/// Grants beyond this size are no grants that a person reviewed.
-const TEXT_LIMIT_BYTES: usize = 256 * 1024;
-
-/// Why a text is no grants.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// Too long to be reviewed.
-    #[error("failed to read grants: {bytes} bytes are more than {TEXT_LIMIT_BYTES}")]
-    TooLong { bytes: usize },
-    /// Neither YAML nor JSON, an unknown field, or a value of another type.
-    #[error("failed to read grants: {detail}")]
-    Syntax { detail: String },
-    /// A value that means nothing.
-    #[error("failed to read grants: {place}: {problem}")]
-    Invalid {
-        /// Path of the value, such as `egress[0].host`.
-        place: String,
-        /// The problem, and the valid form.
-        problem: String,
-    },
-}
-
-impl Error {
-    pub(crate) fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Invalid { place: place.into(), problem: problem.into() }
-    }
-}
+pub(crate) use form::{is_override, is_range};
 
 /// One line of what may be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,13 +126,10 @@ impl EgressRule {
 pub enum Denial {
     /// No rule names the host.
     Host,
-    /// The host is granted, the scheme is not.
     Scheme,
     /// Host and scheme are granted, the port is not.
     Port,
-    /// The method is not granted there.
     Method,
-    /// The path is not granted there.
     Path,
     /// A header that changes what the server sees is not granted there.
     Header,
@@ -266,7 +219,6 @@ impl Grants {
         &self.secrets
     }
 
-    /// Returns the grants for one secret.
     pub fn secret<'a>(&'a self, key: &'a SecretKey) -> impl Iterator<Item = &'a SecretGrant> {
         self.secrets.iter().filter(move |grant| grant.key() == key)
     }
@@ -285,11 +237,6 @@ impl Grants {
     /// have no placeholder.
     pub fn auth(&self) -> &[AuthGrant] {
         &self.auth
-    }
-
-    /// Returns the grant under which the host authenticates a request to `host` with this mark.
-    pub(crate) fn authenticates(&self, mark: &Mark, host: &Host) -> Result<&AuthGrant, AuthReason> {
-        choose(&self.auth, mark, host)
     }
 
     /// Returns the requests that a shadow may send beside its recording.
@@ -318,7 +265,6 @@ impl Grants {
         self.digest
     }
 
-    /// `self` to be shared.
     pub fn shared(self) -> Arc<Self> {
         Arc::new(self)
     }

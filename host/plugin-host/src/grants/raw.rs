@@ -10,17 +10,18 @@ use serde::Deserialize;
 use serde_yaml_ng::Mapping;
 use sha2::{Digest, Sha256};
 
-use super::connection_header::is_connection_header;
-use super::override_header::is_override;
 use super::secret::check_host_keys;
 use super::shadow::{RawShadowRead, shadow_read};
-use super::target::regions::Regions;
 use super::{
-    AddressClass, AddressClasses, EgressRule, Error, FormCondition, GrantedPlace, Grants, Host, HostPattern,
-    JsonPointer, METHODS, PathPattern, RawLimits, RequestPlace, Scheme, SecretGrant, SecretKey,
+    EgressRule, FormCondition, GrantedPlace, Grants, JsonPointer, PLACEHOLDER_PREFIX, RawLimits,
+    RequestPlace, SecretGrant, SecretKey,
 };
 use crate::auth::AuthGrant;
-use crate::vault::PLACEHOLDER_PREFIX;
+use crate::grants::form::is_override;
+use crate::target::{
+    AddressClass, AddressClasses, Error, Host, HostPattern, METHODS, PathPattern, Regions, Scheme,
+    is_connection_header,
+};
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]

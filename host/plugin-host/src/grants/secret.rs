@@ -4,9 +4,11 @@ use std::fmt;
 
 use http::HeaderName;
 
-use super::Error;
-use super::target::host::{Host, HostPattern};
 use crate::auth::AuthGrant;
+use crate::target::{Error, Host, HostPattern};
+
+/// The prefix of every placeholder of a secret. Only lower case and digits, so that nothing on the way changes it.
+pub(crate) const PLACEHOLDER_PREFIX: &str = "x0machinist0secret0x";
 
 /// Names a secret of a call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,7 +60,6 @@ impl fmt::Display for JsonPointer {
     }
 }
 
-/// A place in a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RequestPlace {
     /// The value of this header.

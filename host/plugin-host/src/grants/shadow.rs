@@ -7,8 +7,9 @@ use std::fmt;
 use http::{HeaderMap, Method};
 use serde::Deserialize;
 
+use super::EgressRule;
 use super::raw::{OneOrMore, RawEgressRule, RawPath, RawScheme, rule};
-use super::{AddressClass, EgressRule, Error, PathPattern, RequestTarget};
+use crate::target::{AddressClass, Error, PathPattern, RequestTarget};
 
 /// One line of what a shadow may read. The egress rules must grant it, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,8 +133,8 @@ fn names_a_method(header: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Grants;
     use super::*;
+    use crate::grants::Grants;
 
     const LISTED: &str = "
         shadow-reads:

@@ -1,6 +1,7 @@
-use super::target::TargetError;
 use super::*;
 use crate::auth::sigv4::SigningScope;
+use crate::auth::{AuthReason, Mark};
+use crate::target::{Host, TargetError};
 use proptest::prelude::*;
 
 fn grants(text: &str) -> Grants {
@@ -316,7 +317,8 @@ auth:
 
 fn signs(grants: &Grants, service: &str, region: &str, host: &str) -> Result<(), AuthReason> {
     let scope = SigningScope { service: service.to_owned(), region: region.to_owned() };
-    grants.authenticates(&Mark::AwsSigV4(scope), &Host::parse(host).unwrap()).map(|_| ())
+    let (mark, host) = (Mark::AwsSigV4(scope), Host::parse(host).unwrap());
+    mark.grant(grants.auth(), &host, &HeaderMap::new()).map(|_| ())
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
+use machinist_artifacts::ContentDigest;
 use machinist_core::driver::error::{CallError, GuestFailure, Refusal};
 use machinist_core::health_policy::{PolicyQuestion, RawAnswer};
 use machinist_core::value::id::PluginName;
@@ -13,17 +14,15 @@ use tracing::debug;
 use wasmtime::component::Linker;
 use wasmtime::{Engine, Store};
 
-use super::about::{self, PolicyAbout};
-use super::convert;
 use super::guest::PolicyState;
 use super::terms::PolicyTerms;
-use crate::budget::MemoryAccount;
 use crate::calls::bindings::policy::{HealthPolicy, HealthPolicyPre};
+use crate::calls::engine::CodeTier;
 use crate::calls::failure::{self, CallFailure};
 use crate::calls::log_ring::{LogRing, LogSource};
-use crate::calls::output_limits::{self, TEXT_BYTES};
-use crate::loading::digest::Digest;
-use crate::loading::tier::CodeTier;
+use crate::health_policy::convert::{self, PolicyAbout};
+use crate::output_limits::{self, TEXT_BYTES};
+use crate::resources::budget::MemoryAccount;
 
 /// How much fuel burns before other work of the thread gets its turn: well below a millisecond.
 const FUEL_BETWEEN_TURNS: u64 = 500_000;
@@ -41,7 +40,7 @@ pub(crate) struct PolicySandbox {
 /// A version of a policy, ready to be instantiated.
 pub(crate) struct PreparedPolicy {
     pub(crate) plugin: PluginName,
-    pub(crate) digest: Digest,
+    pub(crate) digest: ContentDigest,
     /// Better code may take its place; a call keeps what it began with.
     pub(crate) code: ArcSwap<PolicyCode>,
     pub(crate) settings: Arc<str>,
@@ -69,7 +68,7 @@ impl PolicySandbox {
                 instance.machinist_policy_policy().call_describe(store).await
             })
             .await?;
-        about::about(about).map_err(Into::into)
+        convert::about(about).map_err(Into::into)
     }
 
     /// `Err` inside: the settings are wrong, in the policy's words.

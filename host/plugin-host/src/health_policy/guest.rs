@@ -6,17 +6,19 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng, TryRng};
-use wasmtime::Result;
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{HasSelf, Linker, ResourceTable};
+use wasmtime::{Engine, Result};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxView, WasiView};
 
-use crate::budget::Taken;
 use crate::calls::bindings::driver::machinist::host::log as wit;
+use crate::calls::bindings::policy::machinist::policy::types;
 use crate::calls::guest::limiter::Limiter;
 use crate::calls::guest::log::{self, LogBudget};
 use crate::calls::guest::stdio::Tail;
 use crate::calls::limits::Limits;
 use crate::calls::log_ring::LogSource;
+use crate::output_limits::fields_text;
+use crate::resources::budget::Taken;
 
 /// The same in every call of every host: a policy that draws from it draws the same.
 const SEED: u64 = 0x6d61_6368_696e_6973;
@@ -49,7 +51,6 @@ impl PolicyState {
         }
     }
 
-    /// Lines of the log that were dropped.
     pub(crate) fn dropped_lines(&self) -> u64 {
         self.log.dropped()
     }
@@ -141,7 +142,7 @@ impl wit::Host for PolicyState {
     fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> Result<()> {
         let field_bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
         if log::is_enabled(level) && self.log.take(message.len() + field_bytes) {
-            let fields = log::fields_text(&fields);
+            let fields = fields_text(&fields);
             log::emit(level, &message, &fields);
             self.log_source.keep(log::name(level), &message, &fields);
         }
@@ -149,4 +150,12 @@ impl wit::Host for PolicyState {
     }
 }
 
-impl crate::calls::bindings::policy::machinist::policy::types::Host for PolicyState {}
+impl types::Host for PolicyState {}
+
+pub(crate) fn linker(engine: &Engine) -> Result<Linker<PolicyState>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wit::add_to_linker::<_, HasSelf<PolicyState>>(&mut linker, |state| state)?;
+    types::add_to_linker::<_, HasSelf<PolicyState>>(&mut linker, |state| state)?;
+    Ok(linker)
+}

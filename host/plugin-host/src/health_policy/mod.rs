@@ -5,24 +5,16 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `terms` | parses `policy.yaml` |
-//! | `about` | checks a policy's description of itself |
-//! | `dispatch` | finds the policy of a question, and queues the call |
+//! | `terms` | parses `policy.yaml`, limits included |
 //! | `call` | makes one call |
-//! | `convert` | converts between the contract's types and those of the core |
-//! | `link`, `guest` | links a log and inert interfaces; the data of one store |
-//! | `limits` | limits of one call |
+//! | `convert` | checks what a policy says about itself, and converts between the contract's types and those of the core |
+//! | `guest` | links a log and inert interfaces; the data of one store |
 
-pub(crate) mod about;
 pub(crate) mod call;
 pub(crate) mod convert;
-pub(crate) mod dispatch;
 pub(crate) mod guest;
-pub(crate) mod limits;
-pub(crate) mod link;
 pub(crate) mod terms;
 
-pub use about::PolicyAbout;
-pub use limits::PolicyLimits;
-pub use terms::PolicyTerms;
+pub use convert::PolicyAbout;
 pub(crate) use terms::PolicyTermsError;
+pub use terms::{PolicyLimits, PolicyTerms};

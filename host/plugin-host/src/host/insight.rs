@@ -2,16 +2,21 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::Stream;
+use jiff::Timestamp;
 use machinist_core::value::id::PluginName;
 use tokio::sync::broadcast;
+use tokio::time::sleep;
+use tracing::warn;
 
-use super::PluginHost;
 use crate::calls::log_ring::KeptLines;
+use crate::host::directory::{self, DirectoryReport};
+use crate::host::{HostState, PluginHost};
+use crate::loading::compiler_process::confine::Confinement;
+use crate::metrics::Metrics;
 use crate::registry::report::PluginReport;
-use crate::sources::directory::{self, DirectoryReport};
 
 impl PluginHost {
     /// Declares the plugins of a directory, and follows its changes until the host ends. Returns when the plugins that
@@ -68,5 +73,46 @@ impl PluginHost {
                 }
             }
         })
+    }
+}
+
+/// Shows what is taken from the compiler, and says once what is not.
+pub(super) fn on_confined(metrics: &Metrics) -> impl Fn(Confinement) + Send + Sync + 'static {
+    let metrics = metrics.clone();
+    let has_reported = AtomicBool::new(false);
+    move |confinement| {
+        let layers = confinement.layers();
+        for (layer, holds) in layers {
+            metrics.confined(layer, holds);
+        }
+        let missing: Vec<_> = layers.iter().filter(|(_, holds)| !holds).map(|(layer, _)| *layer).collect();
+        if !has_reported.swap(true, Ordering::Relaxed) && !missing.is_empty() {
+            let missing = missing.join(", ");
+            warn!(
+                missing,
+                "the kernel or the container runtime cannot take this from the compiler of plugins"
+            );
+        }
+    }
+}
+
+impl HostState {
+    /// A quarantine has begun: say so, and say so again when it is over.
+    pub(crate) fn quarantined(self: &Arc<Self>, until: Timestamp) {
+        self.catalog.refresh();
+        let inner = Arc::downgrade(self);
+        let length = until.duration_since(Timestamp::now()).unsigned_abs();
+        self.guests.normal.spawn(async move {
+            sleep(length).await;
+            if let Some(inner) = inner.upgrade() {
+                inner.catalog.refresh();
+            }
+        });
+    }
+
+    /// A call of this plugin found no memory: say so, and say no more when it has found memory for a while.
+    pub(crate) fn found_no_memory(self: &Arc<Self>, plugin: &PluginName) {
+        let Some(until) = self.catalog.report_memory_shortage(plugin, Timestamp::now()) else { return };
+        self.quarantined(until);
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `settings` | the settings |
-//! | `start_error` | why a host does not start |
+//! | `settings` | the settings, and why a host does not start |
 //! | `pauses` | the pauses between attempts to load |
-//! | `insight` | shows the plugins, and takes some from a directory |
-//! | `telling` | reports lack of memory, and isolation that the compiler lacks |
+//! | `dispatch` | a driver call: finds the generation, queues the call, runs it, notes its end |
+//! | `policy_dispatch` | the same for a question to a health policy |
+//! | `shadow_calls` | calls of a shadow, in the background |
+//! | `directory` | plugins in a directory |
+//! | `insight` | shows the plugins, reports lack of memory, and isolation that the compiler lacks |
+//! | [`testing`] | what tests, benchmarks and fuzz targets of this repository see |
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -21,6 +24,7 @@ use machinist_core::driver::{
     ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
 };
 use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
+use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use prometheus_client::registry::Registry;
 use tokio::task::AbortHandle;
@@ -30,58 +34,66 @@ use tokio_util::task::TaskTracker;
 use tracing::warn;
 use wasmtime::Engine;
 
-use crate::budget::Budget;
 use crate::calls::call::Sandbox;
-use crate::calls::dispatch::{Queue, Target};
 use crate::calls::engine::{self, CodeKind};
 use crate::calls::epoch::Ticker;
 use crate::calls::exports as ask;
-use crate::calls::guest::link;
+use crate::calls::guest::hosted;
 use crate::calls::limits::Ceilings;
 use crate::calls::log_ring::LogRing;
-use crate::calls::output_limits as bounds;
-use crate::calls::scheduling::cpu_share::CpuShares;
-use crate::calls::scheduling::rate::CallRates;
-use crate::calls::scheduling::threads::{Guests, Threads};
-use crate::egress::Egress;
+use crate::calls::replay::{ReplayError, Replayed, replay};
+use crate::egress::{Egress, EgressMetrics};
 use crate::grants::Grants;
 use crate::health_policy::call::PolicySandbox;
-use crate::host::settings::HostSettings;
 use crate::loading::code_cache::CodeCache;
 use crate::loading::code_cache::key::MacKey;
 use crate::loading::code_cache::notes::Notes;
 use crate::loading::compile_queue::CompileQueue;
 use crate::loading::compiler::{CompileService, EngineCache};
 use crate::loading::compiler_process::Compiler;
-use crate::loading::digest::Digest;
 use crate::loading::inspect::{Inspected, inspect};
 use crate::loading::load::{self, Loaded, Loader, Progress};
-use crate::loading::signatures::counters::Counters;
 use crate::metrics::Metrics;
-use crate::recording::{Archive, Recording, ReplayError, Replayed, replay};
+use crate::output_limits as bounds;
+use crate::recording::{Archive, Recording};
 use crate::registry::Declaration;
 use crate::registry::canary::{Caller, Trial};
 use crate::registry::catalog::{Catalog, LoadAction, LoadActions};
 use crate::registry::claims::CLAIM_TIMEOUT;
 use crate::registry::generation::{BaselineGeneration, Generation, Served};
 use crate::registry::routes::Route;
-use crate::registry::shadow_calls::Shadows;
-use crate::sources::configmap::{KIND_LABEL, RawConfigMap};
-use crate::sources::directory::DirectoryState;
+use crate::resources::budget::Budget;
+use crate::resources::cpu_share::CpuShares;
+use crate::resources::rate::CallRates;
+use crate::resources::threads::{Guests, Threads};
+use crate::sources::configmap::RawConfigMap;
 use crate::sources::fetch::Fetcher;
+use crate::sources::keys::Keys;
 use crate::sources::remote::Origin;
-use crate::sources::{Declared, SourceId};
+use crate::sources::signatures::counters::Counters;
+use crate::sources::{self, Declared, SourceId};
 use crate::vault::KnownValues;
+use directory::DirectoryState;
+use dispatch::{Queue, Target};
+use shadow_calls::Shadows;
 
 use pauses::Pauses;
 
+mod directory;
+mod dispatch;
 mod insight;
 mod pauses;
-pub(crate) mod settings;
-mod start_error;
-mod telling;
+mod policy_dispatch;
+mod settings;
+mod shadow_calls;
+/// For the tests, benchmarks and fuzz targets of this repository, which look behind the interface. No other program
+/// uses it.
+#[doc(hidden)]
+pub mod testing;
 
-pub use start_error::StartError;
+pub use directory::DirectoryReport;
+pub use settings::HostSettings;
+pub use settings::StartError;
 
 /// Runs drivers. A clone is the same host; it ends with the last of them.
 #[derive(Clone)]
@@ -119,13 +131,13 @@ impl PluginHost {
     pub fn start(settings: HostSettings) -> Result<Self, StartError> {
         let of_engine = |error: wasmtime::Error| StartError::Engine { detail: format!("{error:#}") };
         let engine = engine::engine(&settings.pool()).map_err(of_engine)?;
-        let linker = link::linker(&engine).map_err(of_engine)?;
+        let linker = hosted::linker(&engine).map_err(of_engine)?;
         let has_baseline = engine::HAS_BASELINE && settings.baseline_compiler;
         let baseline_engine = (has_baseline && settings.code_kind() == CodeKind::Standard)
             .then(engine::baseline_engine)
             .transpose()
             .map_err(of_engine)?;
-        let baseline_linker = baseline_engine.as_ref().map(link::linker).transpose().map_err(of_engine)?;
+        let baseline_linker = baseline_engine.as_ref().map(hosted::linker).transpose().map_err(of_engine)?;
         let ticking = std::iter::once(&engine).chain(&baseline_engine).cloned().collect();
         let ticker = Ticker::start(ticking).map_err(StartError::Threads)?;
         let key = MacKey::open(&settings.cache_key).map_err(StartError::Key)?;
@@ -138,18 +150,22 @@ impl PluginHost {
         let (log_ring, strict) = (LogRing::default(), Arc::new(AtomicBool::new(false)));
         let policies = Arc::new(PolicySandbox {
             log_ring: log_ring.clone(),
-            linker: crate::health_policy::link::linker(&policy_engine).map_err(of_engine)?,
+            linker: crate::health_policy::guest::linker(&policy_engine).map_err(of_engine)?,
             engine: policy_engine,
         });
-        let (metrics, compile_queue) = (Metrics::new(), Arc::new(CompileQueue::new()));
+        let (metrics, compile_queue) = (Metrics::default(), Arc::new(CompileQueue::new()));
         let budget = Budget::new(settings.memory_budget_bytes, &metrics);
         let compiler_memory = budget.of_compiler(metrics.compiler_memory());
+        let on_confined = Arc::new(insight::on_confined(&metrics));
         let compile_service = |engine: &Engine, baseline: Option<&Engine>, kind| {
             let (exe, args) = (settings.compiler.clone(), settings.compiler_args.clone());
             Ok(CompileService {
                 main: engine_cache(engine)?,
                 baseline: baseline.map(&engine_cache).transpose()?,
-                compiler: Compiler::new(exe, args, kind, telling::on_confined(&metrics)),
+                compiler: Compiler::new(exe, args, kind, {
+                    let on_confined = Arc::clone(&on_confined);
+                    move |confinement| on_confined(confinement)
+                }),
                 memory: compiler_memory.clone(),
                 compile_queue: Arc::clone(&compile_queue),
                 at_once_bytes: settings.optimised_at_once_bytes,
@@ -237,7 +253,7 @@ impl PluginHost {
     /// the label is withdrawn.
     pub async fn declare(&self, raw: RawConfigMap) {
         let id = raw.source();
-        if !raw.labels.contains_key(KIND_LABEL) {
+        if !raw.labels.contains_key(Keys::KIND_LABEL) {
             return self.withdraw(id).await;
         }
         let inner = Arc::clone(self.inner());
@@ -268,8 +284,8 @@ impl PluginHost {
 
     /// Returns the capabilities of the driver of a provider. Refused if no driver serves it; the refusal says whether
     /// one is being loaded.
-    pub fn facts(&self, provider: &ProviderName, pin: Option<&Digest>) -> Result<DriverFacts, Refusal> {
-        match self.inner().catalog.routes().find(provider, pin) {
+    pub fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
+        match self.inner().catalog.routes().find(provider, pin.map(sources::of_core).as_ref()) {
             Route::Found(generation) => Ok(DriverFacts {
                 plugin: generation.prepared.plugin.clone(),
                 capabilities: generation.about.capabilities,
@@ -277,37 +293,6 @@ impl PluginHost {
             }),
             Route::Perhaps(refusal) | Route::Nowhere(refusal) => Err(refusal),
         }
-    }
-
-    pub async fn create(&self, request: MachineRequest) -> DriverResult<Creation> {
-        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
-        self.inner().dispatch(target, ask::Create(request)).await
-    }
-
-    pub async fn initialize(&self, request: MachineRequest) -> DriverResult<Vm> {
-        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
-        self.inner().dispatch(target, ask::Initialize(request)).await
-    }
-
-    pub async fn delete(&self, request: MachineRequest) -> DriverResult<Deletion> {
-        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
-        self.inner().dispatch(target, ask::Delete(request)).await
-    }
-
-    pub async fn get_status(&self, request: MachineRequest) -> DriverResult<Vm> {
-        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
-        self.inner().dispatch(target, ask::GetStatus(request)).await
-    }
-
-    pub async fn reboot(&self, request: MachineRequest) -> DriverResult<()> {
-        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
-        self.inner().dispatch(target, ask::Reboot(request)).await
-    }
-
-    /// `delete-by-id`: removes `vm`, and leaves the one that the request names.
-    pub async fn delete_by_id(&self, request: MachineRequest, vm: &ProviderId) -> DriverResult<()> {
-        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
-        self.inner().dispatch(target, ask::DeleteById { request, vm: vm.to_string() }).await
     }
 
     pub async fn list(&self, request: ListRequest) -> DriverResult<Page> {
@@ -318,10 +303,11 @@ impl PluginHost {
     pub async fn get_volume_ids(
         &self,
         provider: ProviderName,
-        pin: Option<Digest>,
+        pin: Option<DriverDigest>,
         volume_specs: Vec<String>,
     ) -> DriverResult<Vec<Option<String>>> {
-        let target = Target { provider, pin, caller: Caller::default(), plugins: None };
+        let target =
+            Target { provider, pin: pin.map(sources::of_core), caller: Caller::default(), plugins: None };
         self.inner().dispatch(target, ask::GetVolumeIds(volume_specs)).await
     }
 
@@ -378,6 +364,12 @@ impl PluginHost {
         replay.await.unwrap_or(Err(ReplayError::Interrupted))
     }
 
+    /// Adds all metrics of this crate with one series of each, which shows its labels: for the reference of metrics.
+    pub fn register_example_metrics(registry: &mut Registry) {
+        Metrics::with_examples().register(registry);
+        EgressMetrics::with_examples().register(registry);
+    }
+
     /// Adds the metrics of plugins and of egress.
     pub fn register_metrics(&self, registry: &mut Registry) {
         self.inner().metrics.register(registry);
@@ -425,6 +417,28 @@ fn served(declared: &Declared<Origin>, loaded: Loaded) -> (Vec<ProviderName>, Se
 
 /// A policy computes and never waits, so more at the same time than there are threads would only take memory.
 const POLICY_CALLS_IN_FLIGHT: usize = 4;
+
+/// The calls about a Machine.
+macro_rules! machine_calls {
+    ($($(#[$doc:meta])* $call:ident($($extra:ident: $type:ty),*) -> $answer:ty = $ask:ident;)+) => {
+        impl PluginHost {
+            $($(#[$doc])* pub async fn $call(&self, request: MachineRequest $(, $extra: $type)*) -> DriverResult<$answer> {
+                let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
+                self.inner().dispatch(target, ask::$ask { request $(, $extra: $extra.to_string())* }).await
+            })+
+        }
+    };
+}
+
+machine_calls! {
+    create() -> Creation = Create;
+    initialize() -> Vm = Initialize;
+    delete() -> Deletion = Delete;
+    get_status() -> Vm = GetStatus;
+    reboot() -> () = Reboot;
+    /// `delete-by-id`: removes `vm`, and leaves the one that the request names.
+    delete_by_id(vm: ProviderId) -> () = DeleteById;
+}
 
 /// How long the last recordings may take to be written.
 const RECORDINGS_TIMEOUT: Duration = Duration::from_secs(3);
@@ -533,7 +547,7 @@ impl HostState {
         let improvement = async {
             let mut pauses = Pauses::default();
             while baseline.served().is_some() {
-                match self.loader.improve(&declared, &baseline).await {
+                match self.replace(&declared, &baseline).await {
                     Ok(()) => return self.catalog.refresh(),
                     Err(error) => {
                         let (plugin, source, is_passing) =
@@ -549,6 +563,23 @@ impl HostState {
             }
         };
         self.has_closed.run_until_cancelled(improvement).await;
+    }
+
+    /// Compiles optimised code and replaces the first code by it.
+    async fn replace(
+        &self,
+        declared: &Declared<Origin>,
+        baseline: &BaselineGeneration,
+    ) -> Result<(), load::Error> {
+        let needed = || baseline.served().map(|served| served.digest());
+        let Some((code, digest)) = self.loader.optimised(declared, needed).await? else { return Ok(()) };
+        let Some(served) = baseline.served() else { return Ok(()) };
+        let replaced = match &served {
+            Served::Driver(generation) => self.loader.replace_driver(&generation.prepared, &code).await?,
+            Served::Policy(generation) => self.loader.replace_policy(&generation.prepared, &code).await?,
+        };
+        self.loader.forget(&declared.kind, digest, replaced).await;
+        Ok(())
     }
 
     fn loads(&self) -> std::sync::MutexGuard<'_, BTreeMap<SourceId, AbortHandle>> {

@@ -9,16 +9,16 @@ use crate::calls::engine::{CodeKind, PoolSizes};
 use crate::calls::guest::log::LogListener;
 use crate::calls::limits::Limits;
 use crate::calls::memory_inspector::MemoryInspector;
-use crate::calls::scheduling::seat::MOST_PARKED;
 use crate::egress::EgressSettings;
 use crate::loading::code_cache::key::CacheKey;
-use crate::loading::signatures::Trust;
-use crate::loading::signatures::ceiling::GrantsCeiling;
-use crate::loading::signatures::counters::CounterStore;
 use crate::recording::RecordSettings;
-use crate::registry::state::QuarantineRule;
+use crate::registry::report::QuarantineRule;
+use crate::resources::seat::MOST_PARKED;
 use crate::sources::fetch::PullSecrets;
-use crate::sources::registries::LoopbackRegistries;
+use crate::sources::remote::LoopbackRegistries;
+use crate::sources::signatures::Trust;
+use crate::sources::signatures::ceiling::GrantsCeiling;
+use crate::sources::signatures::counters::CounterStore;
 
 /// Settings of the plugin host. `new` fills in what is the same nearly everywhere.
 #[derive(Clone)]
@@ -49,7 +49,6 @@ pub struct HostSettings {
     pub memory_budget_bytes: Option<u64>,
     /// Threads that run components.
     pub threads: usize,
-    /// The default limits of a plugin.
     pub default_limits: Limits,
     /// When a plugin that breaks is left alone.
     pub quarantine: QuarantineRule,
@@ -133,4 +132,30 @@ impl HostSettings {
             is_witnessed: self.memory_inspector.is_some(),
         }
     }
+}
+
+/// Why the host did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("failed to set up the engine: {detail}")]
+    Engine {
+        /// The words of the engine.
+        detail: String,
+    },
+    #[error("failed to start threads")]
+    Threads(#[source] std::io::Error),
+    #[error("failed to open the key of the code cache")]
+    Key(#[source] std::io::Error),
+    #[error("failed to open the folder of the recordings {}", folder.display())]
+    Recordings {
+        folder: std::path::PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("failed to open the code cache {}", folder.display())]
+    Cache {
+        folder: std::path::PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
 }

@@ -10,16 +10,16 @@ use tracing::{info, warn};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::budget::MemoryAccount;
+use crate::calls::engine::{CodeTier, Means, first_tiers};
 use crate::loading::code_cache::attempts::History;
 use crate::loading::code_cache::{CodeCache, Lookup};
 use crate::loading::compile_queue::CompileQueue;
 use crate::loading::compiler_process::{self, CompileJob, Compiler};
-use crate::loading::digest::Digest;
 use crate::loading::load::Error;
 use crate::loading::shape;
-use crate::loading::tier::{CodeTier, Means, first_tiers};
-use crate::metrics::{CacheOutcome, Metrics};
+use crate::metrics::Metrics;
+use crate::resources::budget::MemoryAccount;
+use machinist_artifacts::ContentDigest;
 
 /// An engine, and where its code is kept.
 pub(crate) struct EngineCache {
@@ -51,12 +51,16 @@ pub(crate) struct Code {
 
 impl CompileService {
     /// Code that is in the cache: the best of a component of this size, or what is good enough to begin with.
-    pub(crate) async fn ready_made(&self, size_bytes: usize, digest: Digest) -> Result<Option<Code>, Error> {
+    pub(crate) async fn ready_made(
+        &self,
+        size_bytes: usize,
+        digest: ContentDigest,
+    ) -> Result<Option<Code>, Error> {
         self.kept(first_tiers(self.means(), size_bytes), digest).await
     }
 
     /// Code that can serve soon, compiled.
-    pub(crate) async fn first(&self, bytes: &Bytes, digest: Digest) -> Result<Code, Error> {
+    pub(crate) async fn first(&self, bytes: &Bytes, digest: ContentDigest) -> Result<Code, Error> {
         let tiers = first_tiers(self.means(), bytes.len());
         let code_bytes = self.code_bytes(bytes).await?;
         let wanted_bytes = compiler_bytes(bytes.len(), code_bytes);
@@ -75,7 +79,7 @@ impl CompileService {
         &self,
         tiers: &[CodeTier],
         (bytes, code_bytes): (&Bytes, u64),
-        digest: Digest,
+        digest: ContentDigest,
     ) -> Result<Code, Error> {
         // Somebody else may have compiled the same component meanwhile.
         if let Some(code) = self.kept(tiers, digest).await? {
@@ -85,7 +89,7 @@ impl CompileService {
         while let Some(tier) = tiers.next() {
             match self.compile((bytes, code_bytes), digest, tier).await {
                 Err(Error::Compile(error)) if error.is_of_this_tier() && tiers.peek().is_some() => {
-                    let error = crate::calls::output_limits::reason(&error);
+                    let error = crate::output_limits::reason(&error);
                     info!(%digest, tier = tier.name(), error, "component does not compile in this tier");
                 }
                 outcome => return outcome,
@@ -95,7 +99,7 @@ impl CompileService {
     }
 
     /// Returns the optimised code. Must run as background work of the queue, so that urgent work interrupts it.
-    pub(crate) async fn best(&self, bytes: &Bytes, digest: Digest) -> Result<Code, Error> {
+    pub(crate) async fn best(&self, bytes: &Bytes, digest: ContentDigest) -> Result<Code, Error> {
         match self.kept(&[CodeTier::Optimised], digest).await? {
             Some(code) => Ok(code),
             None => {
@@ -106,7 +110,7 @@ impl CompileService {
     }
 
     /// Better code has taken the place of this tier's, for this host and the next.
-    pub(crate) async fn forget(&self, digest: Digest, tier: CodeTier) {
+    pub(crate) async fn forget(&self, digest: ContentDigest, tier: CodeTier) {
         let cache = Arc::clone(&self.engine_cache(tier).cache);
         if let Ok(Err(error)) = blocking(move || cache.forget(&digest, tier)).await {
             warn!(%digest, error = %error, "cannot remove compiled code that is not needed");
@@ -127,7 +131,7 @@ impl CompileService {
     }
 
     /// Returns the code in the cache: optimised, or else in one of these tiers.
-    async fn kept(&self, tiers: &[CodeTier], digest: Digest) -> Result<Option<Code>, Error> {
+    async fn kept(&self, tiers: &[CodeTier], digest: ContentDigest) -> Result<Option<Code>, Error> {
         let optimised = [CodeTier::Optimised];
         let others = tiers.iter().filter(|tier| !optimised.contains(tier));
         for &tier in optimised.iter().chain(others) {
@@ -145,7 +149,12 @@ impl CompileService {
         checked.map_err(|error| Error::Compile(compiler_process::Error::Shape(error)))
     }
 
-    async fn history(&self, digest: Digest, tier: CodeTier, wanted_bytes: u64) -> Result<History, Error> {
+    async fn history(
+        &self,
+        digest: ContentDigest,
+        tier: CodeTier,
+        wanted_bytes: u64,
+    ) -> Result<History, Error> {
         let cache = Arc::clone(&self.engine_cache(tier).cache);
         let memory_bytes = self.memory.most_of_compiler(wanted_bytes);
         blocking(move || cache.history(&digest, tier, memory_bytes, Timestamp::now())).await
@@ -155,7 +164,7 @@ impl CompileService {
     async fn compile(
         &self,
         (bytes, code_bytes): (&Bytes, u64),
-        digest: Digest,
+        digest: ContentDigest,
         tier: CodeTier,
     ) -> Result<Code, Error> {
         let wanted_bytes = compiler_bytes(bytes.len(), code_bytes);
@@ -172,15 +181,15 @@ impl CompileService {
         drop(aside);
         match &outcome {
             Err(Error::Compile(error)) if error.is_death() => {
-                self.metrics.compiler_died(tier);
-                attempt.died(&crate::calls::output_limits::reason(error), Timestamp::now());
+                self.metrics.compiler_died(tier.name());
+                attempt.died(&crate::output_limits::reason(error), Timestamp::now());
             }
             Ok(_) | Err(_) => attempt.ended(),
         }
         outcome
     }
 
-    async fn compile_once(&self, job: CompileJob<'_>, digest: Digest) -> Result<Code, Error> {
+    async fn compile_once(&self, job: CompileJob<'_>, digest: ContentDigest) -> Result<Code, Error> {
         let (started, tier) = (Instant::now(), job.tier);
         let engine_cache = self.engine_cache(tier);
         let cache = Arc::clone(&engine_cache.cache);
@@ -188,7 +197,7 @@ impl CompileService {
         let output = draft.as_file().try_clone().map_err(Error::Cache)?;
         self.compiler.compile(job, output).await.map_err(Error::Compile)?;
         let took = started.elapsed();
-        self.metrics.compiled(tier, took);
+        self.metrics.compiled(tier.name(), took);
         info!(%digest, tier = tier.name(), took_ms = took.as_millis(), "component compiled");
         let cache = Arc::clone(&engine_cache.cache);
         let engine = engine_cache.engine.clone();
@@ -205,23 +214,23 @@ impl CompileService {
         }
     }
 
-    async fn look_up(&self, digest: Digest, tier: CodeTier) -> Result<Option<Component>, Error> {
+    async fn look_up(&self, digest: ContentDigest, tier: CodeTier) -> Result<Option<Component>, Error> {
         let EngineCache { engine, cache } = self.engine_cache(tier);
         let (cache, engine) = (Arc::clone(cache), engine.clone());
         let (outcome, component) = match blocking(move || cache.load(&engine, &digest, tier)).await? {
-            Ok(Lookup::Hit(component)) => (CacheOutcome::Hit, Some(component)),
-            Ok(Lookup::Absent) => (CacheOutcome::Miss, None),
+            Ok(Lookup::Hit(component)) => ("hit", Some(component)),
+            Ok(Lookup::Absent) => ("miss", None),
             Ok(Lookup::Tampered) => {
                 warn!(%digest, "compiled code is not what was compiled, compiling again");
-                (CacheOutcome::Tampered, None)
+                ("tampered", None)
             }
             Ok(Lookup::Unusable(error)) => {
                 warn!(%digest, error = format!("{error:#}"), "compiled code does not fit, compiling again");
-                (CacheOutcome::Unusable, None)
+                ("unusable", None)
             }
             Err(error) => {
                 warn!(%digest, error = %error, "cannot read compiled code, compiling again");
-                (CacheOutcome::Unusable, None)
+                ("unusable", None)
             }
         };
         self.metrics.cache(outcome);

@@ -4,13 +4,13 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::calls::convert::About;
 use crate::calls::limits::Limits;
-use crate::calls::output_limits as bounds;
 use crate::health_policy::{PolicyAbout, PolicyLimits};
-use crate::loading::digest::Digest;
 use crate::loading::load::{Loaded, Loader, Progress};
-use crate::loading::verify::{self, Contract, Outside};
+use crate::loading::verify::{self, Outside};
+use crate::output_limits as bounds;
 use crate::sources::remote::Origin;
 use crate::sources::{Declared, Encoding, PluginKind};
+use machinist_artifacts::ContentDigest;
 
 /// The description of a component. Unknown facts are absent, and `refusal` says why.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Inspected {
     pub encoding: Encoding,
     pub packed_bytes: usize,
     pub size_bytes: Option<usize>,
-    pub digest: Option<Digest>,
+    pub digest: Option<ContentDigest>,
     pub outside: Option<Outside>,
     /// A driver's description of itself.
     pub about: Option<About>,
@@ -68,7 +68,7 @@ pub(crate) async fn inspect(loader: &Loader, declared: Declared) -> Inspected {
         PluginKind::HealthPolicy(terms) => inspected.policy_limits = Some(terms.limits.clone()),
     }
     if let Ok(bytes) = declared.component.unpack() {
-        inspected.outside = verify::outside(&bytes, Contract::from(&declared.kind)).ok();
+        inspected.outside = verify::outside(&bytes, declared.kind.contract()).ok();
     }
     let fetched = Mutex::new(None);
     let tell = |progress| match progress {

@@ -13,13 +13,11 @@ use machinist_core::value::id::{PluginName, ProviderName};
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
-use crate::budget::{Budget, MemoryAccount, Purse};
-use crate::calls::bindings::driver::ProviderIndices;
-use crate::calls::bindings::optional::RebooterIndices;
-use crate::calls::bindings::optional::delete_by_id::IdDeleterIndices;
+use crate::calls::bindings::optional::ExportIndices;
 use crate::calls::bindings::policy::HealthPolicyPre;
 use crate::calls::call::{DriverCode, Prepared, Sandbox};
 use crate::calls::convert::About;
+use crate::calls::engine::CodeTier;
 use crate::calls::exports::Describe;
 use crate::calls::limits::{self, Ceilings, Limits};
 use crate::health_policy::PolicyAbout;
@@ -28,15 +26,15 @@ use crate::health_policy::terms::PolicyTerms;
 use crate::loading::code_cache::notes::{Note, Notes};
 use crate::loading::compiler::{Code, CompileService};
 use crate::loading::compiler_process as compile;
-use crate::loading::digest::Digest;
-use crate::loading::signatures::ceiling::{self, CeilingBreach, GrantsCeiling};
-use crate::loading::signatures::counters::{CounterError, Counters};
-use crate::loading::signatures::{Signed, UnsignedProvider};
-use crate::loading::verify::{self, Contract, Names, Outside};
+use crate::loading::verify::{self, Names, Outside};
 use crate::metrics::Metrics;
-use crate::registry::generation::{BaselineGeneration, Served};
+use crate::resources::budget::{Budget, MemoryAccount, Purse};
+use crate::sources::Contract;
 use crate::sources::fetch::{self, Fetcher};
 use crate::sources::remote::Origin;
+use crate::sources::signatures::ceiling::{self, CeilingBreach, GrantsCeiling};
+use crate::sources::signatures::counters::{CounterError, Counters};
+use crate::sources::signatures::{Signed, UnsignedProvider};
 use crate::sources::{Declared, Encoding, Packed, PluginKey, PluginKind, UnpackError};
 
 /// Why a declared plugin cannot serve.
@@ -47,7 +45,7 @@ pub(crate) enum Error {
     #[error("failed to unpack the component")]
     Unpack(#[source] UnpackError),
     #[error("the component's digest is {found}, and sha256 says {expected}")]
-    Digest { expected: Digest, found: Digest },
+    Digest { expected: ContentDigest, found: ContentDigest },
     #[error("failed to verify the component")]
     Verify(#[source] verify::Error),
     #[error("the grants ask for wrong limits")]
@@ -123,7 +121,7 @@ pub(crate) enum Progress {
         manifest: ContentDigest,
     },
     Fetched {
-        digest: Digest,
+        digest: ContentDigest,
         size_bytes: usize,
     },
     /// The signer, where signatures were checked.
@@ -136,7 +134,7 @@ pub(crate) enum Progress {
 
 /// A component, known and perhaps at hand.
 struct KnownComponent {
-    digest: Digest,
+    digest: ContentDigest,
     size_bytes: usize,
     names: Result<Names, verify::Error>,
     bytes: Option<Bytes>,
@@ -145,7 +143,7 @@ struct KnownComponent {
 impl KnownComponent {
     fn unpacked(packed: &Packed) -> Result<Self, UnpackError> {
         let bytes = packed.unpack()?;
-        let (digest, names) = (Digest::of(&bytes), verify::names(&bytes));
+        let (digest, names) = (ContentDigest::of(&bytes), verify::names(&bytes));
         Ok(Self { digest, size_bytes: bytes.len(), names, bytes: Some(bytes) })
     }
 }
@@ -199,11 +197,11 @@ impl Loader {
         let unpacked = (digest, bytes.as_deref().unwrap_or_default());
         let signed = self.fetcher.check(declared, unpacked, brought.beside).map_err(Error::Fetch)?;
         if signed.counts {
-            let plugin = PluginKey { name: declared.plugin.clone(), role: declared.kind.role() };
+            let plugin = PluginKey { name: declared.plugin.clone(), role: declared.kind.contract() };
             self.counters.check(&plugin, signed.counter()).await.map_err(Error::Counter)?;
         }
         tell(Progress::Signed(Box::new(signed.clone())));
-        verify(names, Contract::from(&declared.kind)).map_err(Error::Verify)?;
+        verify(names, declared.kind.contract()).map_err(Error::Verify)?;
         tell(Progress::Verified);
         let compile_service = self.compile_service(&declared.kind);
         let code = match (compile_service.ready_made(size_bytes, digest).await?, bytes) {
@@ -251,7 +249,7 @@ impl Loader {
     }
 
     /// The bytes of which only a note was read.
-    async fn again(&self, packed: Packed, expected: Digest) -> Result<Bytes, Error> {
+    async fn again(&self, packed: Packed, expected: ContentDigest) -> Result<Bytes, Error> {
         let (bytes, found) = unpack(packed).await?;
         if found == expected { Ok(bytes) } else { Err(Error::Digest { expected, found }) }
     }
@@ -259,7 +257,7 @@ impl Loader {
     async fn driver(
         &self,
         declared: &Declared<Origin>,
-        digest: Digest,
+        digest: ContentDigest,
         code: &Code,
         limits: Limits,
     ) -> Result<(Prepared, About), Error> {
@@ -278,8 +276,7 @@ impl Loader {
         {
             return Err(error);
         }
-        about.capabilities.reboot = code.reboots.is_some();
-        about.capabilities.delete_by_id = code.deletes_by_id.is_some();
+        code.exports.add_to(&mut about.capabilities);
         Ok((prepared, about))
     }
 
@@ -290,13 +287,8 @@ impl Loader {
     fn driver_code(&self, code: &Code) -> wasmtime::Result<DriverCode> {
         let Code { component, tier, .. } = code;
         let pre = self.sandbox.linker_of(component).instantiate_pre(component)?;
-        let exports = ProviderIndices::new(&pre)?;
-        // A function that is not exported is not offered; an exported one must have the right type.
-        let offers_reboot = component.get_export_index(None, REBOOT).is_some();
-        let reboots = offers_reboot.then(|| RebooterIndices::new(&pre)).transpose()?;
-        let offers_delete = component.get_export_index(None, DELETE_BY_ID).is_some();
-        let deletes_by_id = offers_delete.then(|| IdDeleterIndices::new(&pre)).transpose()?;
-        Ok(DriverCode { tier: *tier, pre, exports, reboots, deletes_by_id })
+        let exports = ExportIndices::of(component, &pre)?;
+        Ok(DriverCode { tier: *tier, pre, exports })
     }
 
     async fn describe(&self, prepared: &Prepared, code: &DriverCode) -> Result<About, Error> {
@@ -308,7 +300,7 @@ impl Loader {
     async fn policy(
         &self,
         declared: &Declared<Origin>,
-        digest: Digest,
+        digest: ContentDigest,
         code: &Code,
         terms: PolicyTerms,
     ) -> Result<Loaded, Error> {
@@ -333,17 +325,16 @@ impl Loader {
         Ok(PolicyCode { tier: code.tier, pre })
     }
 
-    /// Compiles optimised code of a serving version and replaces the first code by it. Code whose `describe` fails is
-    /// not used.
-    pub(crate) async fn improve(
+    /// Compiles optimised code of a component that serves. `needed` returns the digest of its version while that
+    /// serves; `None` if no version needs the code any more.
+    pub(crate) async fn optimised(
         &self,
         declared: &Declared<Origin>,
-        baseline: &BaselineGeneration,
-    ) -> Result<(), Error> {
+        needed: impl Fn() -> Option<ContentDigest>,
+    ) -> Result<Option<(Code, ContentDigest)>, Error> {
         let compile_service = self.compile_service(&declared.kind);
-        let compiled = compile_service.compile_queue.background(|| async move {
-            // Nobody may need it any more.
-            let Some(expected) = baseline.served().map(|served| served.digest()) else { return Ok(None) };
+        let compiled = compile_service.compile_queue.background(|| async {
+            let Some(expected) = needed() else { return Ok(None) };
             // By the digest to which a reference was resolved, and so from what is kept.
             let fetched = self.fetcher.fetch(declared, |_manifest| {}).await.map_err(Error::Fetch)?;
             let (bytes, digest) = unpack(fetched.packed).await?;
@@ -352,23 +343,31 @@ impl Loader {
             }
             compile_service.best(&bytes, digest).await.map(|code| Some((code, digest)))
         });
-        let Some((code, digest)) = compiled.await? else { return Ok(()) };
-        let Some(served) = baseline.served() else { return Ok(()) };
-        let replaced = match &served {
-            Served::Driver(generation) => {
-                let code = Arc::new(self.driver_code(&code).map_err(link_error)?);
-                self.describe(&generation.prepared, &code).await?;
-                generation.prepared.code.swap(code).tier
-            }
-            Served::Policy(generation) => {
-                let code = Arc::new(self.policy_code(&code).map_err(link_error)?);
-                let described = self.policies.describe(&generation.prepared, &code).await;
-                described.map_err(Error::Describe)?;
-                generation.prepared.code.swap(code).tier
-            }
-        };
-        compile_service.forget(digest, replaced).await;
-        Ok(())
+        compiled.await
+    }
+
+    /// Replaces the code of a serving driver, and returns the tier of the code before. Code whose `describe` fails is
+    /// not used.
+    pub(crate) async fn replace_driver(&self, prepared: &Prepared, code: &Code) -> Result<CodeTier, Error> {
+        let code = Arc::new(self.driver_code(code).map_err(link_error)?);
+        self.describe(prepared, &code).await?;
+        Ok(prepared.code.swap(code).tier)
+    }
+
+    /// The same for a policy.
+    pub(crate) async fn replace_policy(
+        &self,
+        prepared: &PreparedPolicy,
+        code: &Code,
+    ) -> Result<CodeTier, Error> {
+        let code = Arc::new(self.policy_code(code).map_err(link_error)?);
+        self.policies.describe(prepared, &code).await.map_err(Error::Describe)?;
+        Ok(prepared.code.swap(code).tier)
+    }
+
+    /// Removes code that better code has replaced.
+    pub(crate) async fn forget(&self, kind: &PluginKind, digest: ContentDigest, replaced: CodeTier) {
+        self.compile_service(kind).forget(digest, replaced).await;
     }
 
     fn compile_service(&self, kind: &PluginKind) -> &CompileService {
@@ -378,12 +377,6 @@ impl Loader {
         }
     }
 }
-
-/// The optional interface; a compatible later version of it is found by this name too.
-const REBOOT: &str = "machinist:provider/reboot@0.1.0";
-
-/// Another one, in a package of its own.
-const DELETE_BY_ID: &str = "machinist:delete-by-id/delete-by-id@0.1.0";
 
 /// The operator, not the driver, says which providers the plugin may serve.
 fn beyond(claimed: &[ProviderName], granted: &BTreeSet<ProviderName>) -> Option<Error> {
@@ -400,10 +393,10 @@ fn link_error(error: wasmtime::Error) -> Error {
     Error::Link { detail: format!("{error:#}") }
 }
 
-async fn unpack(packed: Packed) -> Result<(Bytes, Digest), Error> {
+async fn unpack(packed: Packed) -> Result<(Bytes, ContentDigest), Error> {
     blocking(move || {
         let bytes = packed.unpack()?;
-        let digest = Digest::of(&bytes);
+        let digest = ContentDigest::of(&bytes);
         Ok((bytes, digest))
     })
     .await?

@@ -3,8 +3,8 @@
 use semver::Version;
 use wasmparser::{Encoding, Parser, Payload};
 
-use crate::calls::output_limits as bounds;
-use crate::sources::{PluginKind, configmap};
+use crate::output_limits as bounds;
+use crate::sources::Contract;
 
 /// The imports and exports of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +29,10 @@ pub enum Error {
     CoreModule,
     #[error("it is damaged or truncated")]
     Damaged(#[source] wasmparser::BinaryReaderError),
-    /// Imports that this host does not have.
     #[error("it imports what this host does not offer: {}", shown(names))]
     UnknownImports { names: Vec<String> },
-    /// A component of another world.
     #[error("it exports no {}; it exports {}", contract.export(), shown(exports))]
     OtherWorld { contract: Contract, exports: Vec<String> },
-    /// Made for another version of the contract.
     #[error("it is built for {}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}", contract.export())]
     Version {
         contract: Contract,
@@ -47,22 +44,7 @@ pub enum Error {
     Twice(Contract),
 }
 
-/// The contract of a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contract {
-    Driver,
-    HealthPolicy,
-}
-
 impl Contract {
-    /// The interface that such a component exports.
-    pub fn export(self) -> &'static str {
-        match self {
-            Self::Driver => "machinist:provider/driver",
-            Self::HealthPolicy => "machinist:policy/policy",
-        }
-    }
-
     /// Interfaces that do something, with the version below which they are known.
     fn granted(self) -> &'static [(&'static str, Version)] {
         match self {
@@ -78,9 +60,7 @@ impl Contract {
             Self::HealthPolicy => &INERT_FOR_POLICIES,
         }
     }
-}
 
-impl Contract {
     /// Returns the contract that the exports belong to; a driver's if they belong to none.
     pub fn of(component: &[u8]) -> Self {
         let is_policy = names(component).is_ok_and(|names| {
@@ -88,23 +68,6 @@ impl Contract {
                 && !names.exports.iter().any(|name| name.starts_with(Self::Driver.export()))
         });
         if is_policy { Self::HealthPolicy } else { Self::Driver }
-    }
-
-    /// The value of the label on a ConfigMap with such a component.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Driver => configmap::DRIVER_KIND,
-            Self::HealthPolicy => configmap::POLICY_KIND,
-        }
-    }
-}
-
-impl From<&PluginKind> for Contract {
-    fn from(kind: &PluginKind) -> Self {
-        match kind {
-            PluginKind::Driver => Self::Driver,
-            PluginKind::HealthPolicy(_) => Self::HealthPolicy,
-        }
     }
 }
 
@@ -129,7 +92,6 @@ static GRANTED: [(&str, Version); 10] = [
 const WASI_BEYOND: Version = Version::new(0, 3, 0);
 const WASI_OLDEST: Version = Version::new(0, 2, 0);
 
-/// A policy has a log.
 static GRANTED_TO_POLICIES: [(&str, Version); 2] =
     [("machinist:policy/types", BEYOND), ("machinist:host/log", BEYOND)];
 
@@ -250,7 +212,7 @@ pub(crate) struct Names {
 pub(crate) fn names(component: &[u8]) -> Result<Names, Error> {
     if !component.starts_with(b"\0asm") {
         let start = component.get(..component.len().min(8)).unwrap_or_default();
-        return Err(Error::NotWasm { start: crate::loading::digest::hex(start) });
+        return Err(Error::NotWasm { start: bounds::hex(start) });
     }
     let mut names = Names { imports: Vec::new(), exports: Vec::new() };
     // Components and modules nest; only the outermost one's imports and exports are the host's business.

@@ -3,14 +3,14 @@
 //!
 //! | question | module |
 //! | --- | --- |
-//! | what is in a recording? | `model`, `wire_error` |
+//! | what is in a recording? | `model` |
 //! | what is noted during a call? | `recorder` |
 //! | how do secrets stay out of it? | `recorder::finish` |
-//! | what does a component see in a replay? | `replay::player`, `clock`, `rng` |
+//! | what does a component see in a replay? | `player`, `rng` (clocks, too) |
 //! | where do requests pass? | `wire` |
 //! | how do two recordings differ? | `difference` |
-//! | how is a component asked again? | `replay` |
-//! | where are recordings stored? | `files` |
+//! | which recorded request is most like a new one? | `matching` |
+//! | where are recordings stored? | `archive` (the queue), `folder` (the files) |
 //!
 //! Requests are noted above the egress, so that a recording has placeholders and no signatures. Random numbers of a
 //! recorded call come from SHA-256 over a seed that is drawn for it. One thread writes, behind a queue of 256
@@ -25,15 +25,15 @@
 //!
 //! A call without a recording pays one comparison for each of these.
 
-mod clock;
+pub(crate) mod archive;
 mod difference;
-pub(crate) mod files;
+pub(crate) mod folder;
+mod matching;
 mod model;
+mod player;
 mod recorder;
-mod replay;
 pub(crate) mod rng;
 mod wire;
-mod wire_error;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -42,43 +42,39 @@ use machinist_core::driver::error::{Broken, CallError, GuestFailure};
 use serde::Serialize;
 use wasmtime_wasi::WasiCtxBuilder;
 
-use crate::calls::bindings::driver::machinist::host::log::Level;
-use crate::calls::guest::log::is_enabled;
 use crate::vault::{PlaceholderEncoding, Refusal, Vault};
 
+pub use archive::RecordSettings;
 pub(crate) use difference::change::Change;
 pub use difference::{Difference, difference};
-pub use files::archive::RecordSettings;
+pub use model::WireError;
 pub use model::{End, Exchange, ExchangeOutcome, FORMAT, KeyFact, Recording};
 pub(crate) use model::{Levels, LimitsTaken, LogEntry, Secrets};
 pub use recorder::body::Body;
-pub use replay::{ReplayError, Replayed};
-pub use wire_error::WireError;
 
-pub(crate) use files::archive::Archive;
+pub(crate) use archive::Archive;
+pub(crate) use player::{NoSeed, Player, Playing};
 pub(crate) use recorder::Beginning;
-pub(crate) use replay::player::{NoSeed, Player, Playing};
-pub(crate) use replay::replay;
 pub(crate) use wire::Wire;
 
-use clock::{Monotonic, Wall};
 use recorder::{Recorder, prefix_digest};
 use rng::Seed;
+use rng::{Monotonic, Wall};
 
 /// For `tests/fuzz`: asks a player for all that its recording holds, as a component that does the same again. Returns
 /// the number of answered requests.
 pub(crate) fn play_through(player: &Player, again: &Recording) -> usize {
-    let names = replay::placeholders::PlaceholderNames::of(&again.secrets.placeholders);
+    let names = matching::PlaceholderNames::of(&again.secrets.placeholders);
     let _times = (player.wall_ns(), player.monotonic_ns(), player.remaining_ms(), player.levels());
     for placeholder in &again.secrets.placeholders {
         let _answer = player.placeholder(&placeholder.key, &[PlaceholderEncoding::Base64]);
         let _answer = (player.reveals(&placeholder.key), player.starts_with(&placeholder.key, ""));
     }
-    let named = again.http.iter().map(|exchange| replay::matching::Named::of(exchange, &names));
+    let named = again.http.iter().map(|exchange| matching::Named::of(exchange, &names));
     named
         .filter(|request| match player.answer_unread(request) {
-            Some(played) => !matches!(played, replay::player::Played::Unknown),
-            None => !matches!(player.answer(request), replay::player::Played::Unknown),
+            Some(played) => !matches!(played, player::Played::Unknown),
+            None => !matches!(player.answer(request), player::Played::Unknown),
         })
         .count()
 }
@@ -204,24 +200,20 @@ impl CallRecording {
         ms
     }
 
-    /// Whether lines of this level are written.
-    pub(crate) fn is_enabled(&self, level: Level) -> bool {
-        match self.0.as_ref().and_then(|active| active.player.as_ref()) {
-            Some(player) => player.levels().has(level),
-            None => is_enabled(level),
-        }
+    /// The levels of the log that a recording says are written.
+    pub(crate) fn levels(&self) -> Option<Levels> {
+        self.0.as_ref()?.player.as_ref().map(Player::levels)
     }
 
-    /// Records a log line. Returns whether the line also goes to the host's log.
-    pub(crate) fn logged(&self, level: Level, message: &str, fields: &[(String, String)]) -> bool {
-        let Some(active) = &self.0 else { return is_enabled(level) };
-        let level_name = level_name(level).to_owned();
+    /// Records a log line. Returns whether the line may also go to the host's log: not in a replay.
+    pub(crate) fn logged(&self, level: &'static str, message: &str, fields: &[(String, String)]) -> bool {
+        let Some(active) = &self.0 else { return true };
         active.recorder.log(LogEntry {
-            level: level_name,
+            level: level.to_owned(),
             message: message.to_owned(),
             fields: fields.to_vec(),
         });
-        active.player.is_none() && is_enabled(level)
+        active.player.is_none()
     }
 
     /// A placeholder for `key`: `real` unless a recording has one.
@@ -292,24 +284,14 @@ impl ActiveRecording {
 }
 
 impl Levels {
-    /// Those that the host keeps at the moment.
-    pub(crate) fn kept() -> Self {
-        Self {
-            trace: is_enabled(Level::Trace),
-            debug: is_enabled(Level::Debug),
-            info: is_enabled(Level::Info),
-            warn: is_enabled(Level::Warn),
-            error: is_enabled(Level::Error),
-        }
-    }
-
-    fn has(self, level: Level) -> bool {
+    /// Whether lines of the level of this name are written.
+    pub(crate) fn has(self, level: &str) -> bool {
         match level {
-            Level::Trace => self.trace,
-            Level::Debug => self.debug,
-            Level::Info => self.info,
-            Level::Warn => self.warn,
-            Level::Error => self.error,
+            "trace" => self.trace,
+            "debug" => self.debug,
+            "info" => self.info,
+            "warn" => self.warn,
+            _ => self.error,
         }
     }
 }
@@ -326,16 +308,6 @@ impl Secrets {
             user_data_bytes: vault.user_data().map(|id| vault.length(id)),
             ..Self::default()
         }
-    }
-}
-
-fn level_name(level: Level) -> &'static str {
-    match level {
-        Level::Trace => "trace",
-        Level::Debug => "debug",
-        Level::Info => "info",
-        Level::Warn => "warn",
-        Level::Error => "error",
     }
 }
 

@@ -3,10 +3,9 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use wasmtime_wasi_http::Error as WasiError;
 
-use super::recorder::body::Body;
-use super::wire_error::WireError;
-use crate::calls::limits::Limits;
+use crate::recording::recorder::body::Body;
 
 /// The format that this host writes and reads.
 pub const FORMAT: u32 = 1;
@@ -62,19 +61,6 @@ pub struct LimitsTaken {
     pub copied_bytes: u64,
     /// Handles at the same time.
     pub handles: u64,
-}
-
-impl LimitsTaken {
-    pub(crate) fn of(limits: &Limits, deadline_ms: u64) -> Self {
-        Self {
-            memory_bytes: limits.memory_bytes,
-            table_elements: limits.table_elements,
-            cpu_ms: u64::try_from(limits.cpu.as_millis()).unwrap_or(u64::MAX),
-            deadline_ms,
-            copied_bytes: limits.copied_bytes,
-            handles: u64::try_from(limits.handles).unwrap_or(u64::MAX),
-        }
-    }
 }
 
 /// The facts that the component could learn about its secrets.
@@ -227,4 +213,94 @@ pub enum End {
     },
     /// The caller did not wait for the answer.
     Dropped,
+}
+
+/// An error of `wasi:http` that this host gives. All others become `internal`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WireError {
+    DnsTimeout,
+    DnsError { rcode: Option<String>, info_code: Option<u16> },
+    DestinationUnavailable,
+    DestinationIpProhibited,
+    ConnectionRefused,
+    ConnectionTerminated,
+    ConnectionTimeout,
+    ConnectionReadTimeout,
+    ConnectionWriteTimeout,
+    TlsProtocolError,
+    TlsCertificateError,
+    TlsAlertReceived { alert_id: Option<u8>, alert_message: Option<String> },
+    HttpRequestDenied,
+    HttpRequestUriInvalid,
+    HttpRequestBodySize(Option<u64>),
+    HttpResponseIncomplete,
+    HttpResponseHeaderSectionSize(Option<u32>),
+    HttpResponseBodySize(Option<u64>),
+    HttpResponseTimeout,
+    HttpProtocolError,
+    Internal(Option<String>),
+}
+
+impl From<&WasiError> for WireError {
+    fn from(error: &WasiError) -> Self {
+        match error {
+            WasiError::DnsTimeout => Self::DnsTimeout,
+            WasiError::DnsError { rcode, info_code } => {
+                Self::DnsError { rcode: rcode.clone(), info_code: *info_code }
+            }
+            WasiError::DestinationUnavailable | WasiError::Connect(_) => Self::DestinationUnavailable,
+            WasiError::DestinationIpProhibited => Self::DestinationIpProhibited,
+            WasiError::ConnectionRefused => Self::ConnectionRefused,
+            WasiError::ConnectionTerminated => Self::ConnectionTerminated,
+            WasiError::ConnectionTimeout => Self::ConnectionTimeout,
+            WasiError::ConnectionReadTimeout => Self::ConnectionReadTimeout,
+            WasiError::ConnectionWriteTimeout => Self::ConnectionWriteTimeout,
+            WasiError::TlsProtocolError | WasiError::Tls(_) => Self::TlsProtocolError,
+            WasiError::TlsCertificateError => Self::TlsCertificateError,
+            WasiError::TlsAlertReceived { alert_id, alert_message } => {
+                Self::TlsAlertReceived { alert_id: *alert_id, alert_message: alert_message.clone() }
+            }
+            WasiError::HttpRequestDenied => Self::HttpRequestDenied,
+            WasiError::HttpRequestUriInvalid => Self::HttpRequestUriInvalid,
+            WasiError::HttpRequestBodySize(limit) => Self::HttpRequestBodySize(*limit),
+            WasiError::HttpResponseIncomplete => Self::HttpResponseIncomplete,
+            WasiError::HttpResponseHeaderSectionSize(limit) => Self::HttpResponseHeaderSectionSize(*limit),
+            WasiError::HttpResponseBodySize(limit) => Self::HttpResponseBodySize(*limit),
+            WasiError::HttpResponseTimeout => Self::HttpResponseTimeout,
+            WasiError::HttpProtocolError | WasiError::Hyper(_) => Self::HttpProtocolError,
+            WasiError::InternalError(detail) => Self::Internal(detail.clone()),
+            other => Self::Internal(Some(format!("{other:?}"))),
+        }
+    }
+}
+
+impl From<WireError> for WasiError {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::DnsTimeout => Self::DnsTimeout,
+            WireError::DnsError { rcode, info_code } => Self::DnsError { rcode, info_code },
+            WireError::DestinationUnavailable => Self::DestinationUnavailable,
+            WireError::DestinationIpProhibited => Self::DestinationIpProhibited,
+            WireError::ConnectionRefused => Self::ConnectionRefused,
+            WireError::ConnectionTerminated => Self::ConnectionTerminated,
+            WireError::ConnectionTimeout => Self::ConnectionTimeout,
+            WireError::ConnectionReadTimeout => Self::ConnectionReadTimeout,
+            WireError::ConnectionWriteTimeout => Self::ConnectionWriteTimeout,
+            WireError::TlsProtocolError => Self::TlsProtocolError,
+            WireError::TlsCertificateError => Self::TlsCertificateError,
+            WireError::TlsAlertReceived { alert_id, alert_message } => {
+                Self::TlsAlertReceived { alert_id, alert_message }
+            }
+            WireError::HttpRequestDenied => Self::HttpRequestDenied,
+            WireError::HttpRequestUriInvalid => Self::HttpRequestUriInvalid,
+            WireError::HttpRequestBodySize(limit) => Self::HttpRequestBodySize(limit),
+            WireError::HttpResponseIncomplete => Self::HttpResponseIncomplete,
+            WireError::HttpResponseHeaderSectionSize(limit) => Self::HttpResponseHeaderSectionSize(limit),
+            WireError::HttpResponseBodySize(limit) => Self::HttpResponseBodySize(limit),
+            WireError::HttpResponseTimeout => Self::HttpResponseTimeout,
+            WireError::HttpProtocolError => Self::HttpProtocolError,
+            WireError::Internal(detail) => Self::InternalError(detail),
+        }
+    }
 }

@@ -1,11 +1,16 @@
-//! Reproducible random numbers: SHA-256 over a seed and a counter. The seed comes from the system for each recorded
-//! call, so for its component the numbers are equivalent to the system's.
+//! Clocks of a recording, and reproducible random numbers: SHA-256 over a seed and a counter. The seed comes from the
+//! system for each recorded call, so for its component the numbers are equivalent to the system's.
 
 use std::convert::Infallible;
-use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
 
 use rand::TryRng;
 use sha2::{Digest as _, Sha256};
+use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
+
+use crate::output_limits::hex;
+use crate::recording::ActiveRecording;
 
 /// The seed of a call's random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +44,6 @@ impl Seed {
         hasher.update(purpose.as_bytes());
         RandomStream { key: hasher.finalize().into(), counter: 0, block: [0; 32], used: 32 }
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// A stream of random bytes.
@@ -100,6 +97,35 @@ impl TryRng for RandomStream {
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
         self.fill(bytes);
         Ok(())
+    }
+}
+
+/// The same in a recording and in its replay, whatever the system's clock can do.
+const RESOLUTION: Duration = Duration::from_nanos(1);
+
+/// Time on the wall.
+pub(super) struct Wall(pub(super) Arc<ActiveRecording>);
+
+impl HostWallClock for Wall {
+    fn resolution(&self) -> Duration {
+        RESOLUTION
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_nanos(self.0.wall_ns())
+    }
+}
+
+/// Time since the beginning of the call.
+pub(super) struct Monotonic(pub(super) Arc<ActiveRecording>);
+
+impl HostMonotonicClock for Monotonic {
+    fn resolution(&self) -> u64 {
+        u64::try_from(RESOLUTION.as_nanos()).unwrap_or(1)
+    }
+
+    fn now(&self) -> u64 {
+        self.0.monotonic_ns()
     }
 }
 

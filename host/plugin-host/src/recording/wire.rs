@@ -7,13 +7,13 @@ use http_body_util::{BodyExt as _, Full};
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::difference::UNREAD;
+use super::matching::Named;
+use super::player::{Played, Player, Playing};
 use super::recorder::body::{Body, BodySide, Tee};
-use super::replay::matching::Named;
-use super::replay::placeholders::PlaceholderNames;
-use super::replay::player::{Played, Player, Playing};
 use super::{ActiveRecording, CallRecording};
-use crate::calls::scheduling::threads;
 use crate::egress::Session;
+use crate::recording::matching::PlaceholderNames;
+use crate::resources::threads;
 
 /// Everything beyond the answer itself that a future of the hooks gives.
 type BodyIo = Box<dyn Future<Output = Result<(), WasiError>> + Send>;

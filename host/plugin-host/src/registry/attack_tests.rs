@@ -25,7 +25,6 @@ fn recorded(providers: &[&str]) -> ProviderClaim {
 }
 
 impl Fixture {
-    /// Declares a source of which this is known.
     fn known(&mut self, plugin: &str, source: &str, created: i64, claim: ProviderClaim) -> Declaration {
         self.registry.note_claim(&Self::id(source), claim);
         self.declare(plugin, source, created, source)

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::value::id::{PluginName, ProviderName};
 
-use super::status::PluginStatus;
 use super::{Eligibility, Registry, SourceState};
 use crate::sources::configmap::Fingerprint;
-use crate::sources::{PluginKey, Role, SourceId};
+use crate::sources::status::PluginStatus;
+use crate::sources::{Contract, PluginKey, SourceId};
 
 /// A version waits so long for another plugin that a provider is recorded for, or that is older, and that is still
 /// being loaded. The compiler has as much for one component.
@@ -268,7 +268,7 @@ impl<G: Clone> Registry<G> {
         for (id, source) in &self.sources {
             let claim = self.claims.get(id).unwrap_or(&silent);
             let is_out = source.plugin == *plugin
-                || source.plugin.role != Role::Driver
+                || source.plugin.role != Contract::Driver
                 || self.is_denied(id)
                 || !claim.may_be_for(provider)
                 || (own_says && !claim.says(provider));

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use machinist_artifacts::bundle;
 
 use super::{Eligibility, Registry, SourceState, Stage, Version, set_stage};
-use crate::loading::signatures::counters::displaced;
 use crate::sources::PluginKey;
+use crate::sources::signatures::counters::displaced;
 
 impl<G: Clone> Registry<G> {
     /// The highest counter of each plugin among its versions that are Ready and whole.

@@ -4,19 +4,19 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use jiff::Timestamp;
+use machinist_artifacts::ContentDigest;
 use machinist_core::driver::error::{Broken, CallError, GuestFailure, Limit};
 
 use crate::calls::call::Prepared;
 use crate::calls::convert::About;
-use crate::calls::scheduling::penalty::Penalty;
-use crate::calls::scheduling::priority_semaphore::PrioritySemaphore;
+use crate::calls::engine::CodeTier;
 use crate::health_policy::PolicyAbout;
 use crate::health_policy::call::PreparedPolicy;
-use crate::loading::digest::Digest;
-use crate::loading::tier::CodeTier;
 use crate::registry::canary::Trial;
 use crate::registry::quarantine::{Health, QuarantinePause};
-use crate::registry::state::QuarantineRule;
+use crate::registry::report::QuarantineRule;
+use crate::resources::penalty::Penalty;
+use crate::resources::priority_semaphore::PrioritySemaphore;
 use crate::sources::SourceId;
 
 /// A loaded version, by default of a driver. The routes and each of its calls own it; the last owner drops it.
@@ -65,7 +65,7 @@ impl Served {
         self.driver()?.trial.as_ref()
     }
 
-    pub(crate) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> ContentDigest {
         match self {
             Self::Driver(generation) => generation.prepared.digest,
             Self::Policy(generation) => generation.prepared.digest,

@@ -24,9 +24,8 @@
 //! | `counters` | versions that are ordered by signed counters |
 //! | `quarantine` | pauses a version whose calls break |
 //! | `canary` | new versions that answer for a share of the Machines first |
-//! | `shadow_calls` | calls of a shadow, in the background |
-//! | `report`, `state` | the report about a plugin, and its states |
-//! | [`status`] | the annotation `machinist.dev/status`, written and read back |
+//! | `report` | the report about a plugin, and its states |
+//! | `status` | the report as the annotation `machinist.dev/status` |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +33,7 @@ use jiff::Timestamp;
 use machinist_core::value::id::ProviderName;
 
 use crate::sources::configmap::Fingerprint;
-use crate::sources::{Age, PluginKey, Role, SourceId};
+use crate::sources::{Age, Contract, PluginKey, SourceId};
 
 pub(crate) mod canary;
 pub(crate) mod catalog;
@@ -44,9 +43,7 @@ pub(crate) mod generation;
 pub(crate) mod quarantine;
 pub(crate) mod report;
 pub(crate) mod routes;
-pub(crate) mod shadow_calls;
-pub(crate) mod state;
-pub(crate) mod status;
+mod status;
 
 use claims::{Admission, ProviderClaim};
 
@@ -194,7 +191,6 @@ impl<G: Clone> Registry<G> {
         self.sources.iter()
     }
 
-    /// Returns the serving versions, by plugin.
     pub(crate) fn serving(&self) -> impl Iterator<Item = (&PluginKey, &Version<G>)> {
         self.serving.iter()
     }
@@ -366,7 +362,7 @@ impl<G: Clone> Registry<G> {
     }
 
     /// Returns the role of the source, if it is known.
-    pub(crate) fn role(&self, id: &SourceId) -> Option<Role> {
+    pub(crate) fn role(&self, id: &SourceId) -> Option<Contract> {
         self.sources.get(id).map(|source| source.plugin.role)
     }
 
@@ -532,7 +528,7 @@ impl<G: Clone> Registry<G> {
                 Admission::Admitted => {
                     let replaced = std::mem::replace(&mut source.version, source.waiting.take());
                     let served = |version: &Version<G>| version.eligibility == Eligibility::Whole;
-                    if source.plugin.role == Role::Driver && replaced.as_ref().is_some_and(served) {
+                    if source.plugin.role == Contract::Driver && replaced.as_ref().is_some_and(served) {
                         source.before = replaced;
                     }
                     set_stage(source, Stage::Ready, now);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::registry::state::QuarantineRule;
+use crate::registry::report::QuarantineRule;
 
 /// A class counts among those that use a plugin for so long after its last call.
 const SEEN_FOR: SignedDuration = SignedDuration::from_hours(1);

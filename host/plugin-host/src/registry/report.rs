@@ -1,20 +1,21 @@
 //! The report about a plugin: for Events, the ConfigMap's status annotation and `machinist plugin list`.
 
+use std::fmt;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use machinist_artifacts::Bundle;
+use jiff::{SignedDuration, Timestamp};
+use machinist_artifacts::ContentDigest;
 use machinist_core::value::id::{PluginName, ProviderName};
 
+use crate::calls::engine::CodeTier;
 use crate::health_policy::PolicyTerms;
-use crate::loading::digest::Digest;
-use crate::loading::tier::CodeTier;
 use crate::registry::canary::decided::Decision;
-use crate::registry::canary::{Figures, Release, ShadowReport};
-use crate::registry::state::PluginState;
+use crate::registry::canary::{Figures, ShadowReport};
 use crate::sources::SourceId;
 use crate::sources::configmap::Fingerprint;
+use crate::sources::release::Release;
 use crate::sources::remote::Resolved;
+use crate::sources::status::BundleStatus;
 
 /// One source: what it declares, and what of it serves. The two differ while its newest content is loading or rejected.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +36,8 @@ pub struct PluginReport {
     pub since: Timestamp,
     /// Oddities of the declaration that do no harm.
     pub warnings: Vec<String>,
-    /// Digest of the source's content, once it is unpacked.
-    pub digest: Option<Digest>,
+    /// ContentDigest of the source's content, once it is unpacked.
+    pub digest: Option<ContentDigest>,
     pub size_bytes: Option<usize>,
     /// How long the compiler took; `None` when its code came from the cache, or is not there.
     pub compile_ms: Option<u64>,
@@ -47,7 +48,7 @@ pub struct PluginReport {
     /// The key by which it is signed, where that was checked.
     pub signer: Option<String>,
     /// The parts that its signature covers beside the component, where it is that of a bundle.
-    pub bundle: Option<BundleReport>,
+    pub bundle: Option<BundleStatus>,
     /// True when this source answers the plugin's calls.
     pub serving: bool,
     /// Which providers are its own over a restart of the host: those that it serves, or served before it was loaded
@@ -61,25 +62,11 @@ pub struct PluginReport {
     pub held: Option<ReadyReport>,
 }
 
-/// The parts of a plugin that a signature covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BundleReport {
-    pub counter: u64,
-    /// Its parts, such as `grants.yaml`.
-    pub covers: Vec<String>,
-}
-
-impl BundleReport {
-    pub fn of(bundle: &Bundle) -> Self {
-        Self { counter: bundle.counter, covers: bundle.covers() }
-    }
-}
-
 /// A version that became Ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadyReport {
-    /// Digest of its component.
-    pub digest: Digest,
+    /// ContentDigest of its component.
+    pub digest: ContentDigest,
     /// The name that it gives itself.
     pub driver: String,
     pub version: String,
@@ -92,7 +79,6 @@ pub struct ReadyReport {
     /// Counts up over all plugins; a change is a swap.
     pub generation: u64,
     pub calls_total: u64,
-    /// Of these, calls that broke.
     pub calls_broken: u64,
     /// Calls that are running.
     pub calls_in_flight: usize,
@@ -103,7 +89,6 @@ pub struct ReadyReport {
 pub struct ReleaseReport {
     /// The terms of its release, unless it was to serve at once.
     pub terms: Option<Arc<Release>>,
-    /// How its trial ended.
     pub decision: Option<Decision>,
     /// How its calls, and those of the version that serves, have ended since the trial began. Of this process.
     pub figures: Figures,
@@ -121,13 +106,13 @@ pub(crate) struct ReportSummary {
     serving: bool,
     serves: Vec<ProviderName>,
     claim_denied: bool,
-    digest: Option<Digest>,
+    digest: Option<ContentDigest>,
     generation: Option<u64>,
     code: Option<CodeTier>,
     warnings: Vec<String>,
     resolved: Option<Resolved>,
     signer: Option<String>,
-    bundle: Option<BundleReport>,
+    bundle: Option<BundleStatus>,
     decision: Option<Decision>,
     shadow: Option<(usize, u64, u64)>,
 }
@@ -151,6 +136,84 @@ impl PluginReport {
             bundle: self.bundle.clone(),
             decision: self.rollout.as_ref().and_then(|rollout| rollout.decision.clone()),
             shadow: self.rollout.as_ref().and_then(|rollout| Some(rollout.shadow.as_ref()?.summary())),
+        }
+    }
+}
+
+/// Where a source is on its way, or where that way ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PluginState {
+    Declared,
+    /// Its component is unpacked and has the right digest.
+    Fetched,
+    /// The component's outside fits this host; it is being compiled.
+    Verified,
+    /// Compiled and described. The newest Ready version of a plugin serves.
+    Ready,
+    /// Ready, and answers a part of the calls beside the version that serves.
+    Trial,
+    /// Ready, and answers no call: it broke, failed or was slow, and another version serves. The reason says which.
+    Withdrawn,
+    /// Something is wrong with it; the reason says what.
+    Rejected,
+    /// It broke again and again, and is not called until then.
+    Quarantined {
+        /// The end of it.
+        until: Timestamp,
+    },
+}
+
+impl PluginState {
+    /// The state's name, for metrics and Events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Declared => "Declared",
+            Self::Fetched => "Fetched",
+            Self::Verified => "Verified",
+            Self::Ready => "Ready",
+            Self::Trial => "Trial",
+            Self::Withdrawn => "Withdrawn",
+            Self::Rejected => "Rejected",
+            Self::Quarantined { .. } => "Quarantined",
+        }
+    }
+}
+
+impl fmt::Display for PluginState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Quarantined { until } => write!(f, "Quarantined until {until}"),
+            Self::Declared
+            | Self::Fetched
+            | Self::Verified
+            | Self::Ready
+            | Self::Trial
+            | Self::Withdrawn
+            | Self::Rejected => f.write_str(self.name()),
+        }
+    }
+}
+
+/// When a plugin that breaks is left alone, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuarantineRule {
+    /// So many broken calls of one function in a row …
+    pub broken_calls: usize,
+    pub window: SignedDuration,
+    /// How long the first time; each time without a good call in between doubles it.
+    pub first: SignedDuration,
+    /// And no longer than this.
+    pub longest: SignedDuration,
+}
+
+impl Default for QuarantineRule {
+    fn default() -> Self {
+        Self {
+            // More than the retries of one unlucky machine within the window.
+            broken_calls: 10,
+            window: SignedDuration::from_mins(1),
+            first: SignedDuration::from_secs(15),
+            longest: SignedDuration::from_mins(5),
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use machinist_artifacts::ContentDigest;
 use machinist_core::driver::error::Refusal;
 use machinist_core::health_policy::{PolicyFact, ServingState as PolicyStanding};
+use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderName};
 
 use crate::health_policy::PolicyTerms;
-use crate::loading::digest::Digest;
 use crate::registry::generation::{Generation, PolicyGeneration, Served};
 use crate::registry::{Eligibility, Registry, SourceState, Stage, Version};
 use crate::sources::SourceId;
@@ -21,7 +22,7 @@ pub(crate) struct Routes {
     trials: BTreeMap<ProviderName, Arc<Generation>>,
     /// Why a version that serves, since there is no other, makes nothing.
     withdrawn: BTreeMap<ProviderName, Refusal>,
-    pinned: BTreeMap<(ProviderName, Digest), Pinned>,
+    pinned: BTreeMap<(ProviderName, ContentDigest), Pinned>,
     policies: BTreeMap<PluginName, Arc<PolicyGeneration>>,
     /// All policies that are declared and can be understood, whether they can be asked or not.
     policy_facts: Arc<[PolicyFact]>,
@@ -128,7 +129,7 @@ impl Routes {
 
     /// Why what answers may not make anything: it was withdrawn, and either there is no other version, or the class
     /// names this one.
-    pub(crate) fn withdrawn(&self, provider: &ProviderName, pin: Option<&Digest>) -> Option<&Refusal> {
+    pub(crate) fn withdrawn(&self, provider: &ProviderName, pin: Option<&ContentDigest>) -> Option<&Refusal> {
         let provider = ProviderName::folded(provider.as_str());
         match pin {
             None => self.withdrawn.get(&provider),
@@ -136,7 +137,7 @@ impl Routes {
         }
     }
 
-    pub(crate) fn find(&self, provider: &ProviderName, pin: Option<&Digest>) -> Route {
+    pub(crate) fn find(&self, provider: &ProviderName, pin: Option<&ContentDigest>) -> Route {
         let provider = ProviderName::folded(provider.as_str());
         let found = match pin {
             None => self.serving.get(&provider),
@@ -152,7 +153,7 @@ impl Routes {
         }
     }
 
-    fn not_loaded(&self, provider: &ProviderName, pin: &Digest, serving: &Generation) -> Refusal {
+    fn not_loaded(&self, provider: &ProviderName, pin: &ContentDigest, serving: &Generation) -> Refusal {
         let loaded = self.pinned.iter().filter(|((name, _), _)| name == provider);
         let versions = loaded.map(|((_, digest), Pinned { generation, withdrawn })| {
             let serves = if *digest == serving.prepared.digest {
@@ -166,7 +167,11 @@ impl Routes {
         });
         let problems = self.not_serving.iter().cloned();
         let loaded = versions.chain(problems).collect::<Vec<_>>().join("; ");
-        Refusal::NotLoaded { provider: provider.to_string(), pin: (*pin).into(), loaded }
+        Refusal::NotLoaded {
+            provider: provider.to_string(),
+            pin: DriverDigest::from_bytes(pin.bytes()),
+            loaded,
+        }
     }
 
     fn loading(&self, provider: &ProviderName) -> Refusal {

@@ -1,8 +1,8 @@
 use jiff::SignedDuration;
 
 use super::*;
-use crate::sources::age::VERSION_ANNOTATION;
 use crate::sources::configmap::RawConfigMap;
+use crate::sources::keys::Keys;
 
 /// Drives a registry in short calls; texts take the place of generations.
 pub(super) struct Fixture {
@@ -13,7 +13,7 @@ pub(super) struct Fixture {
 /// `zone!` is a policy, `zone` a driver.
 pub(super) fn key(plugin: &str) -> PluginKey {
     let name = plugin.trim_end_matches('!');
-    let role = if name == plugin { Role::Driver } else { Role::HealthPolicy };
+    let role = if name == plugin { Contract::Driver } else { Contract::HealthPolicy };
     PluginKey { name: name.into(), role }
 }
 
@@ -88,7 +88,6 @@ impl Fixture {
         self.load_as(source, declaration, &["sim"], generation, Eligibility::Trial);
     }
 
-    /// Returns the version on trial.
     fn trial(&self) -> Option<&'static str> {
         self.registry.trials().map(|(_, version)| version.generation).next()
     }
@@ -361,7 +360,7 @@ impl Fixture {
     }
 
     fn grow(&mut self, source: &str, version: &str, created: i64) {
-        let annotations = BTreeMap::from([(VERSION_ANNOTATION.to_owned(), version.to_owned())]);
+        let annotations = BTreeMap::from([(Keys::VERSION_ANNOTATION.to_owned(), version.to_owned())]);
         let age = Age::of(&annotations, Timestamp::from_second(created).ok());
         self.registry.grow(&Self::id(source), age, self.now);
     }

@@ -14,7 +14,7 @@
 //! | `data` `sha256` | digest of the unpacked component; needed with parts, optional otherwise |
 //! | `data` `settings.json` | what the driver reads through `machinist:host/settings`, optional |
 //! | `data` `grants.yaml` or `grants.json` | hosts, secrets and limits; without it a driver reaches nothing. Not for policies |
-//! | `data` `rollout.yaml` | how this version comes to serve, see [`crate::registry::canary::terms`]; without it at once. Not for policies |
+//! | `data` `rollout.yaml` | how this version comes to serve, see [`crate::sources::release`]; without it at once. Not for policies |
 //! | `data` `policy.yaml` or `policy.json` | mode, Machines and limits of a policy, see [`crate::PolicyTerms`]; without it a policy observes all |
 //!
 //! A component that is larger than a ConfigMap lies in parts, each a ConfigMap of its own beside the index that names
@@ -41,46 +41,15 @@ use machinist_core::health_policy::Mode;
 use machinist_core::value::id::PluginName;
 use sha2::{Digest as _, Sha256};
 
-use super::parts::{INDEX_KEY, Index, PART_KIND};
-use super::remote::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, Remote};
+use super::parts::Index;
+use super::remote::Remote;
 use super::{
-    Age, Content, Declared, Encoding, Error, Packed, PluginKind, Role, SignedBundle, SourceId, Texts,
+    Age, Content, Contract, Declared, Encoding, Error, Packed, PluginKind, SignedBundle, SourceId, Texts,
 };
 use crate::grants::Grants;
 use crate::health_policy::PolicyTerms;
-use crate::registry::canary::{Release, ReleaseMode};
-
-/// Marks a ConfigMap as a plugin; its value is the kind.
-pub const KIND_LABEL: &str = "machinist.dev/plugin";
-pub const NAME_LABEL: &str = "machinist.dev/plugin-name";
-
-/// The value of [`KIND_LABEL`] on a driver.
-pub const DRIVER_KIND: &str = "driver";
-
-/// The value of [`KIND_LABEL`] on a health policy.
-pub const POLICY_KIND: &str = "health-policy";
-
-/// The key of `data` with the digest of the component.
-pub const SHA256: &str = "sha256";
-/// The key of `data` with a signature over the component.
-pub const SIGNATURE: &str = "signature";
-/// The key of `data` with a bundle: what was signed.
-pub const BUNDLE: &str = "bundle.json";
-/// The key of `data` with the signature of the bundle.
-pub const BUNDLE_SIGNATURE: &str = "bundle.sig";
-/// The key of `data` with the driver's settings.
-pub const SETTINGS: &str = "settings.json";
-/// The key of `data` with the grants.
-pub const GRANTS_YAML: &str = "grants.yaml";
-/// The same, where they are JSON.
-pub const GRANTS_JSON: &str = "grants.json";
-
-/// The key of `data` with how a version comes to serve.
-pub const ROLLOUT_YAML: &str = "rollout.yaml";
-/// The key of `data` with what its operator says about a policy.
-pub const TERMS_YAML: &str = "policy.yaml";
-/// The same, where it is JSON.
-pub const TERMS_JSON: &str = "policy.json";
+use crate::sources::keys::Keys;
+use crate::sources::release::{Release, ReleaseMode};
 
 /// The parts of a ConfigMap that matter here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,19 +86,18 @@ impl Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&crate::loading::digest::hex(&self.0))
+        f.write_str(&crate::output_limits::hex(&self.0))
     }
 }
 
 impl RawConfigMap {
-    /// Which source this is.
     pub fn source(&self) -> SourceId {
         SourceId::new(&self.namespace, &self.name)
     }
 
     /// True for a part of a component; a part alone is no plugin.
     pub fn is_part(&self) -> bool {
-        self.labels.get(KIND_LABEL).is_some_and(|kind| kind == PART_KIND)
+        self.labels.get(Keys::KIND_LABEL).is_some_and(|kind| kind == Keys::PART_KIND)
     }
 
     /// Its content. Hashes up to a megabyte.
@@ -140,7 +108,7 @@ impl RawConfigMap {
             hash.update(bytes);
         };
         part(self.uid.as_bytes());
-        for label in [KIND_LABEL, NAME_LABEL] {
+        for label in [Keys::KIND_LABEL, Keys::NAME_LABEL] {
             part(self.labels.get(label).map_or(&b"\0absent"[..], |value| value.as_bytes()));
         }
         for (key, value) in &self.data {
@@ -148,8 +116,8 @@ impl RawConfigMap {
             part(value.as_bytes());
         }
         // The request to resolve a tag again is content; its result is not.
-        if self.data.contains_key(OCI_KEY) {
-            part(self.annotations.get(RESOLVE_ANNOTATION).map_or(&b""[..], |asked| asked.as_bytes()));
+        if self.data.contains_key(Keys::OCI_KEY) {
+            part(self.annotations.get(Keys::RESOLVE_ANNOTATION).map_or(&b""[..], |asked| asked.as_bytes()));
         }
         part(b"\0binary");
         for (key, value) in &self.binary_data {
@@ -161,7 +129,7 @@ impl RawConfigMap {
 
     /// The plugin that this ConfigMap is a version of, by its labels alone.
     pub fn plugin_name(&self) -> PluginName {
-        PluginName::new(self.labels.get(NAME_LABEL).map_or(self.name.as_str(), String::as_str))
+        PluginName::new(self.labels.get(Keys::NAME_LABEL).map_or(self.name.as_str(), String::as_str))
     }
 
     /// Its place among the versions of its plugin.
@@ -174,18 +142,19 @@ impl RawConfigMap {
     /// Fails with [`Error::NotAPlugin`] when it is not meant for this host, and otherwise with what is wrong in it. The
     /// component itself is not looked at.
     pub fn declared(&self) -> Result<Declared<Content>, Error> {
-        let kind = match self.labels.get(KIND_LABEL).map(String::as_str) {
+        let kind = match self.labels.get(Keys::KIND_LABEL).map(String::as_str) {
             None => return Err(Error::NotAPlugin),
-            Some(DRIVER_KIND) => PluginKind::Driver,
-            Some(POLICY_KIND) => PluginKind::HealthPolicy(self.terms()?),
-            Some(PART_KIND) => return Err(Error::IsPart),
+            Some(Keys::DRIVER_KIND) => PluginKind::Driver,
+            Some(Keys::POLICY_KIND) => PluginKind::HealthPolicy(self.terms()?),
+            Some(Keys::PART_KIND) => return Err(Error::IsPart),
             Some(kind) => return Err(Error::UnknownKind { kind: kind.to_owned() }),
         };
         let plugin = self.plugin_name();
         if plugin.is_empty() {
             return Err(Error::EmptyName);
         }
-        let digest = self.data.get(SHA256).map(|text| text.parse()).transpose().map_err(Error::Digest)?;
+        let digest =
+            self.data.get(Keys::SHA256).map(|text| super::digest(text)).transpose().map_err(Error::Digest)?;
         let component = self.component()?;
         if matches!(component, Content::Parts(_)) && digest.is_none() {
             return Err(Error::PartsWithoutDigest);
@@ -196,7 +165,7 @@ impl RawConfigMap {
             age: self.age(),
             component,
             digest,
-            signature: self.data.get(SIGNATURE).cloned(),
+            signature: self.data.get(Keys::SIGNATURE).cloned(),
             bundle: self.bundle()?,
             texts: self.texts(),
             settings: self.settings()?,
@@ -210,9 +179,9 @@ impl RawConfigMap {
     fn component(&self) -> Result<Content, Error> {
         let whole =
             Encoding::ALL.into_iter().filter(|encoding| self.binary_data.contains_key(encoding.key()));
-        let index = self.data.get(INDEX_KEY);
-        let remote = self.data.get(OCI_KEY);
-        let elsewhere = index.map(|_| INDEX_KEY).into_iter().chain(remote.map(|_| OCI_KEY));
+        let index = self.data.get(Keys::INDEX_KEY);
+        let remote = self.data.get(Keys::OCI_KEY);
+        let elsewhere = index.map(|_| Keys::INDEX_KEY).into_iter().chain(remote.map(|_| Keys::OCI_KEY));
         let mut keys = whole.clone().map(Encoding::key).chain(elsewhere);
         if let (Some(first), Some(second)) = (keys.next(), keys.next()) {
             return Err(Error::TwoComponents { first, second });
@@ -228,7 +197,7 @@ impl RawConfigMap {
                 return Ok(Content::Whole(Packed::whole(encoding, bytes.clone())));
             }
         }
-        if self.binary_data.contains_key(INDEX_KEY) {
+        if self.binary_data.contains_key(Keys::INDEX_KEY) {
             return Err(Error::IndexAsBytes);
         }
         match Encoding::ALL.map(Encoding::key).into_iter().find(|&key| self.data.contains_key(key)) {
@@ -238,13 +207,17 @@ impl RawConfigMap {
     }
 
     fn bundle(&self) -> Result<Option<SignedBundle>, Error> {
-        match (self.data.get(BUNDLE), self.data.get(BUNDLE_SIGNATURE)) {
+        match (self.data.get(Keys::BUNDLE), self.data.get(Keys::BUNDLE_SIGNATURE)) {
             (None, None) => Ok(None),
             (Some(text), Some(signature)) => {
                 Ok(Some(SignedBundle { text: text.clone(), signature: signature.clone() }))
             }
-            (Some(_), None) => Err(Error::HalfBundle { present: BUNDLE, absent: BUNDLE_SIGNATURE }),
-            (None, Some(_)) => Err(Error::HalfBundle { present: BUNDLE_SIGNATURE, absent: BUNDLE }),
+            (Some(_), None) => {
+                Err(Error::HalfBundle { present: Keys::BUNDLE, absent: Keys::BUNDLE_SIGNATURE })
+            }
+            (None, Some(_)) => {
+                Err(Error::HalfBundle { present: Keys::BUNDLE_SIGNATURE, absent: Keys::BUNDLE })
+            }
         }
     }
 
@@ -255,14 +228,14 @@ impl RawConfigMap {
             text.map(|text| ContentDigest::of(text.as_bytes()))
         };
         Texts {
-            grants: digest(&[GRANTS_YAML, GRANTS_JSON]),
-            settings: digest(&[SETTINGS]),
-            terms: digest(&[TERMS_YAML, TERMS_JSON]),
+            grants: digest(&[Keys::GRANTS_YAML, Keys::GRANTS_JSON]),
+            settings: digest(&[Keys::SETTINGS]),
+            terms: digest(&[Keys::TERMS_YAML, Keys::TERMS_JSON]),
         }
     }
 
     fn settings(&self) -> Result<Arc<str>, Error> {
-        let Some(text) = self.data.get(SETTINGS) else { return Ok(Arc::from("{}")) };
+        let Some(text) = self.data.get(Keys::SETTINGS) else { return Ok(Arc::from("{}")) };
         match serde_json::from_str(text) {
             Ok(serde_json::Value::Object(_)) => Ok(Arc::from(text.as_str())),
             Ok(_) => Err(Error::Settings(None)),
@@ -271,7 +244,7 @@ impl RawConfigMap {
     }
 
     fn grants(&self) -> Result<Arc<Grants>, Error> {
-        let text = match (self.data.get(GRANTS_YAML), self.data.get(GRANTS_JSON)) {
+        let text = match (self.data.get(Keys::GRANTS_YAML), self.data.get(Keys::GRANTS_JSON)) {
             (Some(_), Some(_)) => return Err(Error::TwoGrants),
             (Some(text), None) | (None, Some(text)) => text,
             (None, None) => "{}",
@@ -280,19 +253,21 @@ impl RawConfigMap {
     }
 
     fn rollout(&self) -> Result<Option<Arc<Release>>, Error> {
-        let Some(text) = self.data.get(ROLLOUT_YAML) else { return Ok(None) };
+        let Some(text) = self.data.get(Keys::ROLLOUT_YAML) else { return Ok(None) };
         let rollout = Release::parse(text).map_err(Error::Release)?;
         Ok((rollout.mode != ReleaseMode::All).then(|| Arc::new(rollout)))
     }
 
     fn terms(&self) -> Result<PolicyTerms, Error> {
-        if self.data.contains_key(ROLLOUT_YAML) {
+        if self.data.contains_key(Keys::ROLLOUT_YAML) {
             return Err(Error::ReleaseOfPolicy);
         }
-        if let Some(key) = [GRANTS_YAML, GRANTS_JSON].into_iter().find(|&key| self.data.contains_key(key)) {
+        if let Some(key) =
+            [Keys::GRANTS_YAML, Keys::GRANTS_JSON].into_iter().find(|&key| self.data.contains_key(key))
+        {
             return Err(Error::GrantsOfPolicy { key });
         }
-        let text = match (self.data.get(TERMS_YAML), self.data.get(TERMS_JSON)) {
+        let text = match (self.data.get(Keys::TERMS_YAML), self.data.get(Keys::TERMS_JSON)) {
             (Some(_), Some(_)) => return Err(Error::TwoTerms),
             (Some(text), None) | (None, Some(text)) => text,
             (None, None) => "{}",
@@ -301,18 +276,18 @@ impl RawConfigMap {
     }
 
     /// Returns the role. `None`: the label has no known value.
-    pub(crate) fn role(&self) -> Option<Role> {
-        match self.labels.get(KIND_LABEL)?.as_str() {
-            DRIVER_KIND => Some(Role::Driver),
-            POLICY_KIND => Some(Role::HealthPolicy),
+    pub(crate) fn role(&self) -> Option<Contract> {
+        match self.labels.get(Keys::KIND_LABEL)?.as_str() {
+            Keys::DRIVER_KIND => Some(Contract::Driver),
+            Keys::POLICY_KIND => Some(Contract::HealthPolicy),
             _ => None,
         }
     }
 
     /// Of a policy: its terms, or what is assumed where they cannot be read. Everything else of it may be wrong.
     pub(crate) fn assumed_terms(&self) -> Option<PolicyTerms> {
-        self.role().filter(|role| *role == Role::HealthPolicy)?;
-        let texts = [TERMS_YAML, TERMS_JSON].into_iter().filter_map(|key| self.data.get(key));
+        self.role().filter(|role| *role == Contract::HealthPolicy)?;
+        let texts = [Keys::TERMS_YAML, Keys::TERMS_JSON].into_iter().filter_map(|key| self.data.get(key));
         let texts: Vec<&str> = texts.map(String::as_str).collect();
         Some(match texts[..] {
             [] => PolicyTerms::default(),
@@ -324,11 +299,20 @@ impl RawConfigMap {
 
     fn warnings(&self, kind: &PluginKind) -> Vec<String> {
         let of_kind = match kind {
-            PluginKind::Driver => &[GRANTS_YAML, GRANTS_JSON, ROLLOUT_YAML][..],
-            PluginKind::HealthPolicy(_) => &[TERMS_YAML, TERMS_JSON],
+            PluginKind::Driver => &[Keys::GRANTS_YAML, Keys::GRANTS_JSON, Keys::ROLLOUT_YAML][..],
+            PluginKind::HealthPolicy(_) => &[Keys::TERMS_YAML, Keys::TERMS_JSON],
         };
         let known = [
-            &[SHA256, SIGNATURE, BUNDLE, BUNDLE_SIGNATURE, SETTINGS, INDEX_KEY, OCI_KEY, PULL_SECRET_KEY],
+            &[
+                Keys::SHA256,
+                Keys::SIGNATURE,
+                Keys::BUNDLE,
+                Keys::BUNDLE_SIGNATURE,
+                Keys::SETTINGS,
+                Keys::INDEX_KEY,
+                Keys::OCI_KEY,
+                Keys::PULL_SECRET_KEY,
+            ],
             of_kind,
         ]
         .concat();
@@ -354,7 +338,7 @@ mod tests {
         RawConfigMap {
             namespace: "machinist".to_owned(),
             name: "sim-1".to_owned(),
-            labels: BTreeMap::from([(KIND_LABEL.to_owned(), "driver".to_owned())]),
+            labels: BTreeMap::from([(Keys::KIND_LABEL.to_owned(), "driver".to_owned())]),
             binary_data: BTreeMap::from([(WASM.to_owned(), Bytes::from_static(b"\0asm"))]),
             ..RawConfigMap::default()
         }
@@ -379,10 +363,10 @@ mod tests {
     #[test]
     fn a_configmap_declares_a_plugin_or_says_what_is_wrong() {
         check(|_| {}, "sim-1 []");
-        check(|raw| drop(raw.labels.insert(NAME_LABEL.to_owned(), "sim".to_owned())), "sim []");
+        check(|raw| drop(raw.labels.insert(Keys::NAME_LABEL.to_owned(), "sim".to_owned())), "sim []");
         check(|raw| raw.labels.clear(), "the label machinist.dev/plugin is absent");
         check(
-            |raw| drop(raw.labels.insert(KIND_LABEL.to_owned(), "x".to_owned())),
+            |raw| drop(raw.labels.insert(Keys::KIND_LABEL.to_owned(), "x".to_owned())),
             "label machinist.dev/plugin is \"x\"; this host knows \"driver\" and \"health-policy\"",
         );
         check(
@@ -413,30 +397,30 @@ mod tests {
         let index = INDEX.replace("\"aa\"", &format!("\"{digest}\""));
         let with_index = |raw: &mut RawConfigMap| {
             raw.binary_data.clear();
-            raw.data.insert(INDEX_KEY.to_owned(), index.clone());
+            raw.data.insert(Keys::INDEX_KEY.to_owned(), index.clone());
         };
-        check(data(INDEX_KEY, &index), "there is both plugin.wasm and parts.json: keep one of them");
+        check(data(Keys::INDEX_KEY, &index), "there is both plugin.wasm and parts.json: keep one of them");
         check(with_index, "parts.json needs sha256 beside it, the digest of the whole component");
         check(
             |raw| {
                 with_index(raw);
-                raw.data.insert(SHA256.to_owned(), digest.clone());
+                raw.data.insert(Keys::SHA256.to_owned(), digest.clone());
             },
             "sim-1 []",
         );
         check(
             |raw| {
                 raw.binary_data.clear();
-                raw.data.insert(INDEX_KEY.to_owned(), INDEX.to_owned());
+                raw.data.insert(Keys::INDEX_KEY.to_owned(), INDEX.to_owned());
             },
             "parts.json is wrong",
         );
         check(
-            |raw| raw.binary_data = BTreeMap::from([(INDEX_KEY.to_owned(), Bytes::new())]),
+            |raw| raw.binary_data = BTreeMap::from([(Keys::INDEX_KEY.to_owned(), Bytes::new())]),
             "parts.json belongs into data, not binaryData",
         );
         check(
-            |raw| drop(raw.labels.insert(KIND_LABEL.to_owned(), PART_KIND.to_owned())),
+            |raw| drop(raw.labels.insert(Keys::KIND_LABEL.to_owned(), Keys::PART_KIND.to_owned())),
             "it is a part of a plugin, not a plugin",
         );
     }
@@ -460,7 +444,7 @@ mod tests {
         annotated.resource_version = "7".to_owned();
         assert_eq!(before.fingerprint(), annotated.fingerprint());
         let mut changed = driver();
-        changed.data.insert(SETTINGS.to_owned(), "{}".to_owned());
+        changed.data.insert(Keys::SETTINGS.to_owned(), "{}".to_owned());
         assert_ne!(before.fingerprint(), changed.fingerprint());
     }
 }

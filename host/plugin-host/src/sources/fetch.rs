@@ -12,11 +12,10 @@ use machinist_artifacts::store::Store;
 use machinist_artifacts::{ContentDigest, Limits, Logins, Registry, Target};
 use tracing::{debug, info, warn};
 
-use crate::calls::output_limits as bounds;
-use crate::loading::digest::Digest;
-use crate::loading::signatures::{self, Evidence, Rule, Signed, Trust, TrustError};
-use crate::sources::registries::LoopbackRegistries;
+use crate::output_limits as bounds;
+use crate::sources::remote::LoopbackRegistries;
 use crate::sources::remote::{Origin, Remote};
+use crate::sources::signatures::{self, Evidence, Rule, Signed, Trust, TrustError};
 use crate::sources::{Declared, Encoding, Packed, PluginKind, SignedBundle, SourceId};
 
 /// Reads the Secrets with logins for registries.
@@ -219,7 +218,7 @@ impl Fetcher {
         };
         let bytes = self.store.find(component.digest)?;
         if needs_signature {
-            self.check(declared, (Digest::of(&bytes), &bytes), beside.clone()).ok()?;
+            self.check(declared, (ContentDigest::of(&bytes), &bytes), beside.clone()).ok()?;
         }
         Some(Fetched { packed: Packed::whole(Encoding::None, bytes), beside })
     }
@@ -282,7 +281,7 @@ impl Fetcher {
     pub(crate) fn check(
         &self,
         declared: &Declared<Origin>,
-        (digest, bytes): (Digest, &[u8]),
+        (digest, bytes): (ContentDigest, &[u8]),
         beside: BesideArtifact,
     ) -> Result<Signed, Error> {
         let rule = self.rule(declared);

@@ -2,41 +2,45 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `configmap` | a plugin in a ConfigMap |
+//! | `configmap`, `keys` | a plugin in a ConfigMap, and the names in it |
 //! | `parts`, `part_store` | components in several ConfigMaps, and the parts that are there |
-//! | `directory` | plugins in a directory |
-//! | `remote`, `registries` | components in OCI registries, and the addresses at which registries are asked |
+//! | `remote` | components in OCI registries, and the addresses at which registries are asked |
 //! | `fetch` | gets the bytes of a component, and its signatures |
-//! | `encoding`, `unpack` | packed components, unpacked within a limit |
+//! | `encoding` | packed components, unpacked within a limit |
 //! | `age` | the order of a plugin's versions |
+//! | `release` | `rollout.yaml`: how a version comes to serve |
+//! | `status` | the annotation `machinist.dev/status`, written and read back |
+//! | `signatures` | which signatures a plugin needs, counters, the grants ceiling |
 
 pub(crate) mod age;
 pub(crate) mod configmap;
-pub(crate) mod directory;
-mod encoding;
+pub(crate) mod encoding;
 pub(crate) mod fetch;
+pub(crate) mod keys;
 pub(crate) mod part_store;
 pub(crate) mod parts;
-pub(crate) mod registries;
+pub(crate) mod release;
 pub(crate) mod remote;
-pub(crate) mod unpack;
+pub(crate) mod signatures;
+pub(crate) mod status;
 
 use std::fmt;
 use std::sync::Arc;
 
 use machinist_artifacts::ContentDigest;
 use machinist_artifacts::bundle::Parts;
+use machinist_core::value::digest::{DriverDigest, NotADigest};
 use machinist_core::value::id::{Name, Namespace, PluginName};
 
-use crate::grants::{self, Grants};
+use crate::grants::Grants;
 use crate::health_policy::{PolicyTerms, PolicyTermsError};
-use crate::loading::digest::{Digest, NotADigest};
-use crate::registry::canary::{Release, ReleaseError};
+use crate::sources::keys::Keys;
+use crate::sources::release::{Release, ReleaseError};
+use crate::target;
 
 pub(crate) use age::Age;
-pub use encoding::Encoding;
-pub use unpack::Packed;
-pub(crate) use unpack::UnpackError;
+pub(crate) use encoding::UnpackError;
+pub use encoding::{Encoding, Packed};
 
 /// The namespace of plugins in a folder. No Kubernetes namespace can have this name.
 pub(crate) const DIRECTORY: &str = "directory:";
@@ -93,7 +97,6 @@ pub enum Content {
     Remote(remote::Remote),
 }
 
-/// The kind of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginKind {
     /// It manages machines of a cloud.
@@ -103,7 +106,6 @@ pub enum PluginKind {
 }
 
 impl PluginKind {
-    /// Returns the terms of a policy.
     pub fn terms(&self) -> Option<&PolicyTerms> {
         match self {
             Self::Driver => None,
@@ -111,34 +113,42 @@ impl PluginKind {
         }
     }
 
-    pub(crate) fn role(&self) -> Role {
+    pub(crate) fn contract(&self) -> Contract {
         match self {
-            Self::Driver => Role::Driver,
-            Self::HealthPolicy(_) => Role::HealthPolicy,
+            Self::Driver => Contract::Driver,
+            Self::HealthPolicy(_) => Contract::HealthPolicy,
         }
     }
 
     /// As the label has it.
     pub fn name(&self) -> &'static str {
-        self.role().name()
+        self.contract().label()
     }
 }
 
-/// The role of a plugin, by its label alone.
+/// The contract of a component, and so the role of its plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
+pub enum Contract {
     /// It manages machines of a cloud.
     Driver,
     /// It says which Machines are healthy.
     HealthPolicy,
 }
 
-impl Role {
-    /// As the label has it.
-    pub(crate) fn name(self) -> &'static str {
+impl Contract {
+    /// The value of the label on a ConfigMap with such a component.
+    pub fn label(self) -> &'static str {
         match self {
-            Self::Driver => configmap::DRIVER_KIND,
-            Self::HealthPolicy => configmap::POLICY_KIND,
+            Self::Driver => Keys::DRIVER_KIND,
+            Self::HealthPolicy => Keys::POLICY_KIND,
+        }
+    }
+
+    /// The interface that such a component exports.
+    pub fn export(self) -> &'static str {
+        match self {
+            Self::Driver => "machinist:provider/driver",
+            Self::HealthPolicy => "machinist:policy/policy",
         }
     }
 }
@@ -147,13 +157,22 @@ impl Role {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PluginKey {
     pub(crate) name: PluginName,
-    pub(crate) role: Role,
+    pub(crate) role: Contract,
 }
 
 impl fmt::Display for PluginKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.name.fmt(f)
     }
+}
+
+/// Reads a digest that a person wrote, as core reads it: with or without its prefix, digits of either case.
+pub(crate) fn digest(text: &str) -> Result<ContentDigest, NotADigest> {
+    text.parse::<DriverDigest>().map(of_core)
+}
+
+pub(crate) fn of_core(digest: DriverDigest) -> ContentDigest {
+    ContentDigest::from_bytes(digest.bytes())
 }
 
 /// A plugin as its source declares it. Nothing of the component has been looked at.
@@ -165,12 +184,11 @@ pub struct Declared<C = Packed> {
     pub source: SourceId,
     /// Decides which version is newer.
     pub age: Age,
-    /// The kind of plugin.
     pub kind: PluginKind,
     /// The component, or what is known of it.
     pub component: C,
     /// The expected digest of the component, if the source names one.
-    pub digest: Option<Digest>,
+    pub digest: Option<ContentDigest>,
     /// A signature over the component, as `cosign sign-blob` makes it.
     pub signature: Option<String>,
     /// A signature over the component and the texts beside it.
@@ -207,11 +225,11 @@ pub struct Texts {
 
 impl<C> Declared<C> {
     /// Returns the parts that a bundle of this declaration covers, when this is its component.
-    pub fn parts(&self, component: Digest) -> Parts {
+    pub fn parts(&self, component: ContentDigest) -> Parts {
         Parts {
             kind: self.kind.name().to_owned(),
             name: self.plugin.to_string(),
-            component: ContentDigest::from_bytes(*component.as_bytes()),
+            component,
             grants: self.texts.grants,
             settings: self.texts.settings,
             terms: self.texts.terms,
@@ -275,82 +293,63 @@ impl<C> Declared<C> {
 /// Why a source declares no plugin that could be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The label is absent: this is not for us.
-    #[error("the label {} is absent", configmap::KIND_LABEL)]
+    #[error("the label {} is absent", Keys::KIND_LABEL)]
     NotAPlugin,
-    /// The label names something else than a driver or a policy.
-    #[error("label {} is {kind:?}; this host knows \"driver\" and \"health-policy\"", configmap::KIND_LABEL)]
+    #[error("label {} is {kind:?}; this host knows \"driver\" and \"health-policy\"", Keys::KIND_LABEL)]
     UnknownKind { kind: String },
-    /// The plugin's name is empty.
-    #[error("label {} is empty", configmap::NAME_LABEL)]
+    #[error("label {} is empty", Keys::NAME_LABEL)]
     EmptyName,
-    /// No component at all.
     #[error(
         "binaryData has neither plugin.wasm nor plugin.wasm.gz nor plugin.wasm.zst, and data has no {}: \
          `machinist plugin push` brings the component",
-        parts::INDEX_KEY
+        Keys::INDEX_KEY
     )]
     NoComponent,
-    /// The component is in `data`, whose values are texts.
     #[error("{key} belongs into binaryData, not data")]
     ComponentAsText { key: &'static str },
     #[error("there is both {first} and {second}: keep one of them")]
     TwoComponents { first: &'static str, second: &'static str },
-    /// The index is in `binaryData`.
-    #[error("{} belongs into data, not binaryData", parts::INDEX_KEY)]
+    #[error("{} belongs into data, not binaryData", Keys::INDEX_KEY)]
     IndexAsBytes,
-    /// The index is wrong.
-    #[error("{} is wrong", parts::INDEX_KEY)]
+    #[error("{} is wrong", Keys::INDEX_KEY)]
     Index(#[source] parts::IndexError),
-    /// The reference names no artifact.
-    #[error("{} is wrong", remote::OCI_KEY)]
+    #[error("{} is wrong", Keys::OCI_KEY)]
     Reference(#[source] machinist_artifacts::reference::ReferenceError),
-    /// Parts without the digest of the whole.
-    #[error("{} needs {} beside it, the digest of the whole component", parts::INDEX_KEY, configmap::SHA256)]
+    #[error("{} needs {} beside it, the digest of the whole component", Keys::INDEX_KEY, Keys::SHA256)]
     PartsWithoutDigest,
-    /// A part alone is no plugin.
     #[error("it is a part of a plugin, not a plugin")]
     IsPart,
-    /// A bundle without its signature, or the other way round.
     #[error(
         "there is {present} without {absent}: they belong together, as `machinist plugin sign` writes them"
     )]
     HalfBundle {
-        /// The key that is there.
         present: &'static str,
         /// The key that is missing.
         absent: &'static str,
     },
-    /// The digest is none.
-    #[error("{} is wrong", configmap::SHA256)]
+    #[error("{} is wrong", Keys::SHA256)]
     Digest(#[source] NotADigest),
-    /// The settings are no JSON object.
-    #[error("{} is not a JSON object", configmap::SETTINGS)]
+    #[error("{} is not a JSON object", Keys::SETTINGS)]
     Settings(#[source] Option<serde_json::Error>),
-    /// Two documents of terms.
-    #[error("data has both {} and {}", configmap::TERMS_YAML, configmap::TERMS_JSON)]
+    #[error("data has both {} and {}", Keys::TERMS_YAML, Keys::TERMS_JSON)]
     TwoTerms,
-    /// The terms mean nothing.
-    #[error("{} is wrong", configmap::TERMS_YAML)]
+    #[error("{} is wrong", Keys::TERMS_YAML)]
     Terms(#[source] PolicyTermsError),
-    /// Grants beside a policy.
     #[error(
         "{key} beside a health policy: a policy reaches nothing, so there is nothing to grant; limits belong into {}",
-        configmap::TERMS_YAML
+        Keys::TERMS_YAML
     )]
     GrantsOfPolicy { key: &'static str },
-    #[error("data has both {} and {}", configmap::GRANTS_YAML, configmap::GRANTS_JSON)]
+    #[error("data has both {} and {}", Keys::GRANTS_YAML, Keys::GRANTS_JSON)]
     TwoGrants,
-    #[error("{} is wrong", configmap::ROLLOUT_YAML)]
+    #[error("{} is wrong", Keys::ROLLOUT_YAML)]
     Release(#[source] ReleaseError),
-    /// A rollout beside a policy.
     #[error(
         "{} beside a health policy: let it begin with mode observe in {}",
-        configmap::ROLLOUT_YAML,
-        configmap::TERMS_YAML
+        Keys::ROLLOUT_YAML,
+        Keys::TERMS_YAML
     )]
     ReleaseOfPolicy,
-    /// The grants mean nothing.
     #[error("the grants are wrong")]
-    Grants(#[source] grants::Error),
+    Grants(#[source] target::Error),
 }

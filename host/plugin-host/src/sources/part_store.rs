@@ -6,7 +6,7 @@ use super::parts::{self, Assembly, FoundPart, Index};
 use super::{Declared, Packed, SourceId};
 
 /// For parts that no index names, such as those that arrive before their index: one largest component.
-const MOST_SPARE_BYTES: usize = super::unpack::MOST_PACKED_BYTES;
+const MOST_SPARE_BYTES: usize = super::encoding::MOST_PACKED_BYTES;
 
 /// `T` is what the caller keeps with each index.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl<T> PartStore<T> {
             let part = SourceId::new(id.namespace.as_str(), name);
             self.parts.get(&part).map(|stored| &stored.found)
         };
-        Some(parts::assemble(&declared.component, find))
+        Some(declared.component.assemble(find))
     }
 
     /// Drops the bytes of parts that no index names, the oldest first, if they are too many.
@@ -109,7 +109,6 @@ impl<T> PartStore<T> {
 }
 
 impl Declared<Index> {
-    /// The declaration with its component.
     pub fn assembled(&self, component: Packed) -> Declared {
         self.clone().with(component)
     }

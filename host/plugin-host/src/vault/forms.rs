@@ -40,7 +40,6 @@ pub(super) enum ValueKind {
     Signature,
 }
 
-/// The needles of a value.
 pub(super) fn needles(kind: ValueKind, value: &[u8]) -> Vec<Needle> {
     let mut forms = Forms::default();
     match kind {

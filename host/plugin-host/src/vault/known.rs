@@ -14,7 +14,9 @@ use zeroize::Zeroizing;
 use super::forms::{ValueKind, needles};
 use super::index::{NeedleIndex, ValueId};
 use super::scrub::SecretSource;
-use crate::egress::WallClock;
+
+/// The time on the wall, for signatures, for the end of keys, and for the clocks of drivers.
+pub(crate) type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// A value of a Secret, user data, a bootstrap token: so long after the last call that had it.
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(1);

@@ -39,14 +39,14 @@ use machinist_core::driver::SecretValues;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::grants::{Grants, SecretKey};
+use crate::grants::{Grants, PLACEHOLDER_PREFIX, SecretKey};
 
 pub use encode::PlaceholderEncoding;
 pub use scrub::MASK;
 pub(crate) use scrub::SCRUBBED_FROM_BYTES;
 pub(crate) use scrubber::Scrubber;
 
-pub(crate) use known::{KnownTo, KnownValues};
+pub(crate) use known::{KnownTo, KnownValues, WallClock};
 
 use forms::ValueKind;
 use index::{NeedleIndex, ValueId};
@@ -63,8 +63,6 @@ pub(crate) const ENCODINGS_PER_PLACEHOLDER: usize = 4;
 /// How many bytes of the user data's beginning a component may compare.
 pub(crate) const PREFIX_BYTES: usize = 64;
 
-/// The prefix of every placeholder. Only lower case and digits, so that nothing on the way changes it.
-pub(crate) const PLACEHOLDER_PREFIX: &str = "x0machinist0secret0x";
 /// Digits of base 36 behind the prefix: enough for 128 bits.
 const PLACEHOLDER_DIGITS: usize = 25;
 /// The length of every placeholder.
@@ -73,13 +71,11 @@ pub(crate) const PLACEHOLDER_BYTES: usize = PLACEHOLDER_PREFIX.len() + PLACEHOLD
 /// Why the host did not do it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The grants of this plugin do not allow it.
     #[error("not granted")]
     NotGranted,
     /// An encoding does not fit behind the one before it, or there are more than four.
     #[error("the encodings do not fit")]
     Encodings,
-    /// This call holds as many placeholders as it may.
     #[error("too many placeholders")]
     TooMany,
 }

@@ -23,7 +23,6 @@ pub(super) struct Search {
     pub(super) shown: Arc<BTreeSet<ValueId>>,
 }
 
-/// The result of a search.
 pub(super) struct SearchResult {
     pub(super) ranges: Vec<Range<usize>>,
     /// A value that begins before this place was recognised; behind it may lie a beginning.

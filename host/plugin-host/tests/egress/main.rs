@@ -27,8 +27,9 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use machinist_core::driver::SecretValues;
 use machinist_core::value::id::PluginName;
+use machinist_plugin_host::testing::EgressSettings;
 use machinist_plugin_host::testing::{Egress, Session, Vault};
-use machinist_plugin_host::{EgressSettings, Grants, RefusalNotice, Resolve};
+use machinist_plugin_host::{Grants, RefusalNotice, Resolve};
 use tokio::time::Instant;
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions};
 

@@ -13,6 +13,7 @@ use machinist_core::value::id::{ObjectKey, ProviderId, ProviderName};
 
 use crate::context::clock::Clock;
 use crate::driver_calls::slots;
+use crate::each_driver_call;
 use crate::machine_query::history::{Call, CallHistory, Success};
 use crate::metrics::Metrics;
 use crate::ports::Drivers;
@@ -36,11 +37,10 @@ impl CallRecorder {
         Self { drivers, history, metrics, clock }
     }
 
-    fn about_machine<'a, T: Send + 'a>(
+    fn about_machine<'a, T: Answer + Send + 'a>(
         &'a self,
         operation: Operation,
         request: MachineRequest,
-        success: fn(&T) -> Success,
         call: impl FnOnce(MachineRequest) -> BoxFuture<'a, DriverResult<T>>,
     ) -> BoxFuture<'a, DriverResult<T>> {
         let machine =
@@ -70,7 +70,7 @@ impl CallRecorder {
                 now.duration_since(started),
                 answer.as_ref().err(),
             );
-            self.history.end(&machine, number, now, answer.as_ref().map(success));
+            self.history.end(&machine, number, now, answer.as_ref().map(T::success));
             answer
         }))
     }
@@ -94,62 +94,57 @@ impl CallRecorder {
     }
 }
 
+/// An answer about a Machine.
+trait Answer {
+    /// Whether the operation is over.
+    fn success(&self) -> Success {
+        Success::Done
+    }
+}
+
+impl Answer for Creation {
+    fn success(&self) -> Success {
+        match self {
+            Self::Created(_) => Success::Done,
+            Self::InProgress(_) => Success::InProgress,
+        }
+    }
+}
+
+impl Answer for Deletion {
+    fn success(&self) -> Success {
+        match self {
+            Self::Deleted { .. } => Success::Done,
+            Self::InProgress(_) => Success::InProgress,
+        }
+    }
+}
+
+impl Answer for Vm {}
+
+impl Answer for () {}
+
+macro_rules! about_machine {
+    (
+        machine { $(
+            $(#[$doc:meta])*
+            $call:ident = $operation:ident($request:ident: $type:ty $(, $more:ident: $more_type:ty)*) -> $answer:ty;
+        )+ }
+        other { $($other:tt)* }
+    ) => {
+        $(fn $call(&self, $request: $type $(, $more: $more_type)*) -> BoxFuture<'_, DriverResult<$answer>> {
+            let call = move |$request| self.drivers.$call($request $(, $more)*);
+            self.about_machine(Operation::$operation, $request, call)
+        })+
+    };
+}
+
 impl Drivers for CallRecorder {
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         self.drivers.facts(provider, pin)
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
-        let success = |creation: &Creation| match creation {
-            Creation::Created(_) => Success::Done,
-            Creation::InProgress(_) => Success::InProgress,
-        };
-        self.about_machine(Operation::Create, request, success, |request| self.drivers.create(request))
-    }
-
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
-        self.about_machine(
-            Operation::Initialize,
-            request,
-            |_| Success::Done,
-            |request| self.drivers.initialize(request),
-        )
-    }
-
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
-        let success = |deletion: &Deletion| match deletion {
-            Deletion::Deleted { .. } => Success::Done,
-            Deletion::InProgress(_) => Success::InProgress,
-        };
-        self.about_machine(Operation::Delete, request, success, |request| self.drivers.delete(request))
-    }
-
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
-        self.about_machine(
-            Operation::GetStatus,
-            request,
-            |_| Success::Done,
-            |request| self.drivers.get_status(request),
-        )
-    }
-
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
-        self.about_machine(
-            Operation::Reboot,
-            request,
-            |()| Success::Done,
-            |request| self.drivers.reboot(request),
-        )
-    }
-
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
-        self.about_machine(
-            Operation::DeleteById,
-            request,
-            |()| Success::Done,
-            move |request| self.drivers.delete_by_id(request, vm),
-        )
-    }
+    each_driver_call!(about_machine);
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         let provider = request.class.provider.clone();

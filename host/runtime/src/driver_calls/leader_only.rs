@@ -15,6 +15,7 @@ use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ProviderId, ProviderName};
 use tokio::sync::watch;
 
+use crate::each_driver_call;
 use crate::ports::Drivers;
 
 /// Drivers of a process that may cease to lead.
@@ -54,49 +55,21 @@ async fn lost(leads: &mut watch::Receiver<bool>) {
     }
 }
 
+macro_rules! until_lost {
+    ($($about:ident { $(
+        $(#[$doc:meta])*
+        $call:ident $(= $operation:ident)? ($($name:ident: $type:ty),*) -> $answer:ty;
+    )+ })+) => {
+        $($(fn $call(&self, $($name: $type),*) -> BoxFuture<'_, DriverResult<$answer>> {
+            self.until_lost(self.drivers.$call($($name),*))
+        })+)+
+    };
+}
+
 impl Drivers for LeaderOnly {
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         self.drivers.facts(provider, pin)
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
-        self.until_lost(self.drivers.create(request))
-    }
-
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
-        self.until_lost(self.drivers.initialize(request))
-    }
-
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
-        self.until_lost(self.drivers.delete(request))
-    }
-
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
-        self.until_lost(self.drivers.get_status(request))
-    }
-
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
-        self.until_lost(self.drivers.reboot(request))
-    }
-
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
-        self.until_lost(self.drivers.delete_by_id(request, vm))
-    }
-
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
-        self.until_lost(self.drivers.list(request))
-    }
-
-    fn get_volume_ids(
-        &self,
-        provider: ProviderName,
-        pin: Option<DriverDigest>,
-        volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
-        self.until_lost(self.drivers.get_volume_ids(provider, pin, volume_specs))
-    }
-
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
-        self.until_lost(self.drivers.validate_class(class))
-    }
+    each_driver_call!(until_lost);
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::keys::STATUS_ANNOTATION;
-use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part, assemble};
+use machinist_plugin_host::Keys;
+use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part};
 use machinist_plugin_host::{Content, Declared, Encoding, Packed, RawConfigMap, SourceId, shown_json};
 
 use crate::args::{InspectFlags, Output};
@@ -30,7 +30,7 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
             let api = config_maps(&flags.cluster).await?;
             let meta = api.get_metadata(name).await;
             let meta = meta.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
-            annotation = meta.metadata.annotations.and_then(|mut all| all.remove(STATUS_ANNOTATION));
+            annotation = meta.metadata.annotations.and_then(|mut all| all.remove(Keys::STATUS_ANNOTATION));
             from_cluster(&api, name, &texts).await?
         }
         (None, None) => bail!("name a file, a ConfigMap with --configmap, or an artifact with --oci"),
@@ -122,7 +122,7 @@ async fn whole(
         ),
         Content::Parts(index) => {
             let found = parts(api, &map.source(), &index).await?;
-            match assemble(&index, |part| found.get(part)).context("its parts do not fit")? {
+            match index.assemble(|part| found.get(part)).context("its parts do not fit")? {
                 Assembly::Complete(component) => Ok(declared.with(component)),
                 Assembly::Waits { missing } => bail!("ConfigMap {name} waits for {missing}"),
             }

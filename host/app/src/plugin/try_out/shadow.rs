@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use machinist_plugin_host::ShadowReport;
 use machinist_plugin_host::status::{CallCounts, DifferenceExample, ShadowStatus, cut};
-use machinist_plugin_host::{ShadowCounts, ShadowReport};
 
 /// Of one example in a sentence.
 const MOST_CHARS_IN_SENTENCE: usize = 200;
 
 /// How the calls compare, in one sentence; empty before the first.
 pub(crate) fn summary(report: &ShadowReport) -> String {
-    let ShadowCounts { same, differs, unread, broken, left_out } = report.totals();
+    let CallCounts { same, differs, unread, broken, left_out } = report.totals();
     let compared = same + differs;
     if compared + unread + broken + left_out == 0 {
         return String::new();
@@ -121,7 +121,7 @@ mod tests {
         let report = ShadowReport {
             functions: BTreeMap::from([(
                 "CreateMachine",
-                ShadowCounts { same: 1, left_out: 2, ..ShadowCounts::default() },
+                CallCounts { same: 1, left_out: 2, ..CallCounts::default() },
             )]),
             ..ShadowReport::default()
         };

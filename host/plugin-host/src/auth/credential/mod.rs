@@ -1,28 +1,27 @@
-//! Keys and headers by which a request is authenticated.
+//! Keys and headers by which a request is authenticated, their end, and the Secret that they are read from.
 //!
 //! | module | has |
 //! | --- | --- |
 //! | `source` | the places that credentials come from: the Secret, or a token service |
-//! | `secret` | values of the Secret |
 //! | `token_file` | tokens that are mounted into the host's container |
-//! | `lease` | values that expire |
 
-pub(crate) mod lease;
-pub(crate) mod secret;
 pub(crate) mod source;
 pub(crate) mod token_file;
 
 use std::fmt;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::sigv4::Keys;
-use crate::grants::RequestTarget;
+use crate::auth::AuthReason;
+use crate::auth::sigv4::Keys;
+use crate::target::RequestTarget;
 
 /// Keys that make a signature, or a header that is the same for each request.
 #[derive(Clone, Debug)]
@@ -122,6 +121,94 @@ impl fmt::Debug for CredentialHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CredentialHeader").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// A value is renewed so long before its end, or at half its life if that is later, so that none ends on the way to a
+/// cloud.
+const RENEWED_BEFORE: Duration = Duration::from_secs(300);
+/// A value that ends sooner is not used.
+const USABLE_BEFORE: Duration = Duration::from_secs(30);
+
+/// A value with its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Lease<T> {
+    pub(crate) value: T,
+    expires: Timestamp,
+    renewed_at: Timestamp,
+}
+
+impl<T> Lease<T> {
+    /// Returns `None` if the value has ended, or ends too soon to be used.
+    pub(crate) fn until(value: T, expires: Timestamp, now: Timestamp) -> Option<Self> {
+        if expires <= now + USABLE_BEFORE {
+            return None;
+        }
+        let life = Duration::try_from(expires.duration_since(now)).unwrap_or_default();
+        let renewed_at = expires - RENEWED_BEFORE.min(life / 2);
+        Some(Self { value, expires, renewed_at })
+    }
+
+    /// Changes the value and keeps its end.
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Lease<U> {
+        Lease { value: change(self.value), expires: self.expires, renewed_at: self.renewed_at }
+    }
+
+    pub(crate) fn expires(&self) -> Timestamp {
+        self.expires
+    }
+
+    /// True until the host should ask for another one.
+    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
+        now < self.renewed_at
+    }
+
+    /// True while a request may be sent with it.
+    pub(crate) fn is_usable(&self, now: Timestamp) -> bool {
+        now + USABLE_BEFORE < self.expires
+    }
+}
+
+/// The Secret of a call: returns the value of a key.
+#[derive(Clone, Copy)]
+pub(crate) struct SecretReader<'a>(pub(crate) &'a dyn Fn(&str) -> Option<Zeroizing<Vec<u8>>>);
+
+impl SecretReader<'_> {
+    /// Returns the value as it is.
+    pub(in crate::auth) fn present(self, keys: &[String]) -> Option<Zeroizing<Vec<u8>>> {
+        keys.iter().find_map(|key| (self.0)(key))
+    }
+
+    /// Returns a value that must be there.
+    pub(in crate::auth) fn one(self, keys: &[String]) -> Result<Zeroizing<String>, AuthReason> {
+        self.present(keys).and_then(|value| text(&value)).ok_or(AuthReason::Keys)
+    }
+
+    /// Returns a value that may be absent. An empty entry counts as absent.
+    pub(in crate::auth) fn optional(self, keys: &[String]) -> Result<Option<Zeroizing<String>>, AuthReason> {
+        match self.present(keys) {
+            Some(value) if !value.trim_ascii().is_empty() => text(&value).ok_or(AuthReason::Keys).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns values for the path of a URL. Each must be a plain segment, so that none changes the URL.
+    pub(in crate::auth) fn segments(self, keys: &[String]) -> Result<Vec<String>, AuthReason> {
+        let is_plain = |value: &str| {
+            value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+                && !value.starts_with('.')
+        };
+        let segment = |key: &String| {
+            let value = self.one(std::slice::from_ref(key))?;
+            if is_plain(&value) { Ok(value.to_string()) } else { Err(AuthReason::Keys) }
+        };
+        keys.iter().map(segment).collect()
+    }
+}
+
+/// Returns `None` if the value is blank or no text.
+pub(in crate::auth) fn text(value: &[u8]) -> Option<Zeroizing<String>> {
+    let text = std::str::from_utf8(value).ok()?.trim();
+    (!text.is_empty()).then(|| Zeroizing::new(text.to_owned()))
 }
 
 #[cfg(test)]

@@ -8,13 +8,11 @@ use zeroize::Zeroizing;
 use super::token_file::FilePrefix;
 use super::{Credential, Holder};
 use crate::auth::{AuthReason, Lease};
-use crate::grants::RequestTarget;
+use crate::target::RequestTarget;
 
 /// Where the credential of a request comes from.
 pub(crate) enum CredentialSource {
-    /// The Secret has it.
     Secret(Credential, Holder),
-    /// A token service gives it.
     Service(Box<dyn TokenService>),
     /// A token service gives it for a token in a file.
     File(FileExchange),
@@ -80,7 +78,6 @@ pub(crate) enum SchemeError {
     Target,
     /// A value of the Secret is of no use. No text quotes the Secret.
     Unusable {
-        /// The message of the log.
         message: &'static str,
         /// The reason, for the log and for the component.
         error: String,

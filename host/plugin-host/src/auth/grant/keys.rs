@@ -1,6 +1,6 @@
 //! Keys of the Secret, as grants name them.
 
-use crate::grants::Error;
+use crate::target::Error;
 
 /// Checks a list of keys, or takes the default. Of a list the host uses the first key that the Secret has.
 pub(in crate::auth) fn names(
@@ -36,7 +36,7 @@ macro_rules! secret_keys {
         }
 
         impl $keys {
-            pub(in crate::auth) fn parse(raw: $raw, at: &str) -> Result<Self, crate::grants::Error> {
+            pub(in crate::auth) fn parse(raw: $raw, at: &str) -> Result<Self, crate::target::Error> {
                 let names = crate::auth::grant::keys::names;
                 Ok(Self { $($field: names(raw.$field, at, $name, &[$($default),+])?,)+ })
             }
@@ -51,7 +51,7 @@ macro_rules! secret_keys {
             }
 
             pub(in crate::auth) fn beyond(&self, ceiling: &Self) -> Option<String> {
-                crate::auth::grant::ceiling::keys(self.all().into_iter().zip(ceiling.all()))
+                crate::auth::grant::keys(self.all().into_iter().zip(ceiling.all()))
             }
         }
     };

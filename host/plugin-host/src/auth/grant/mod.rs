@@ -1,11 +1,9 @@
-//! A line of `auth` in the grants.
+//! A line of `auth` in the grants, and the parts of it that a ceiling does not allow.
 //!
 //! | module | has |
 //! | --- | --- |
 //! | `keys` | keys of the Secret, as grants name them |
-//! | `ceiling` | parts of a grant that a ceiling does not allow |
 
-pub(super) mod ceiling;
 pub(super) mod keys;
 
 use std::fmt::{self, Display};
@@ -14,11 +12,9 @@ use http::HeaderMap;
 use machinist_core::value::id::PluginName;
 use serde_yaml_ng::{Mapping, Value};
 
-use super::credential::secret::SecretReader;
-use super::scheme::{Mark, SCHEMES, SchemeGrant};
-use super::{AuthReason, CredentialSource, SchemeError};
-use crate::grants::{Error, Host, HostPattern, Regions};
-use crate::vault::Vault;
+use crate::auth::scheme::{Mark, SCHEMES, SchemeGrant};
+use crate::auth::{AuthReason, CredentialSource, SchemeError, SecretReader};
+use crate::target::{Error, Host, HostPattern, NamePattern, Regions};
 
 /// Lets the host authenticate requests of one scheme. `Display` says for people what it grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,10 +69,10 @@ impl AuthGrant {
     pub(crate) fn source(
         &self,
         mark: &Mark,
-        vault: &Vault,
+        secret: SecretReader<'_>,
         plugin: &PluginName,
     ) -> Result<CredentialSource, SchemeError> {
-        self.scheme.source(mark, SecretReader::new(vault), plugin)
+        self.scheme.source(mark, secret, plugin)
     }
 
     fn denial(&self, mark: &Mark, host: &Host) -> Option<AuthReason> {
@@ -121,4 +117,24 @@ fn hosts(raw: Value, regions: &Regions, at: &str) -> Result<Vec<HostPattern>, Er
 /// A list as people read it.
 pub(super) fn joined(items: &[impl Display]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+pub(in crate::auth) fn keys<'a>(
+    pairs: impl IntoIterator<Item = (&'a Vec<String>, &'a Vec<String>)>,
+) -> Option<String> {
+    let foreign = |(own, wide): (&'a Vec<String>, &Vec<String>)| own.iter().find(|key| !wide.contains(key));
+    pairs.into_iter().find_map(foreign).map(|key| format!("not with key {key} of the Secret"))
+}
+
+pub(in crate::auth) fn patterns(kind: &str, own: &[NamePattern], wide: &[NamePattern]) -> Option<String> {
+    let foreign = own.iter().find(|own| !wide.iter().any(|wide| wide.covers(own)));
+    foreign.map(|pattern| format!("not for {kind} {pattern}"))
+}
+
+pub(in crate::auth) fn unless(is_within: bool, problem: impl FnOnce() -> String) -> Option<String> {
+    (!is_within).then(problem)
+}
+
+pub(in crate::auth) fn not(part: impl Display) -> String {
+    format!("not for {part}")
 }

@@ -3,21 +3,20 @@
 //! | module | has |
 //! | --- | --- |
 //! | `issuer` | the assertion, and the request to the token service |
-//! | `signer` | JSON Web Tokens |
 
 mod issuer;
-mod signer;
 
 use machinist_core::value::id::PluginName;
 use serde::Deserialize;
 
-use super::credential::secret::SecretReader;
-use super::grant::ceiling::{keys, not, unless};
 use super::grant::keys::names;
 use super::oauth::{GrantedScopes, Scopes, TokenUrl};
 use super::scheme::AuthScheme;
 use super::{AuthReason, CredentialSource, SchemeError};
-use crate::grants::{Error, Regions};
+use crate::auth::credential::SecretReader;
+use crate::auth::grant::{keys, not, unless};
+use crate::target::Error;
+use crate::target::Regions;
 use issuer::Issuer;
 
 /// Where Google exchanges assertions.

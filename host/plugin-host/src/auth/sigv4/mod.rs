@@ -24,14 +24,15 @@ use machinist_core::value::id::PluginName;
 use serde::Deserialize;
 
 use super::credential::Holder;
-use super::credential::secret::{SecretReader, text};
-use super::grant::ceiling::{not, patterns};
 use super::grant::joined;
 use super::grant::keys::secret_keys;
 use super::mark::RawParameters;
 use super::scheme::{AuthScheme, MarkParameters};
 use super::{AuthReason, Credential, CredentialSource, SchemeError, Unauthenticated};
-use crate::grants::{Error, NamePattern, Regions, is_name};
+use crate::auth::credential::{SecretReader, text};
+use crate::auth::grant::{not, patterns};
+use crate::target::Error;
+use crate::target::{NamePattern, Regions, is_name};
 use web_identity::{RawWebIdentity, WebIdentityGrant};
 
 pub use sign::{Keys, Scope, Signature, Unsignable, sign};

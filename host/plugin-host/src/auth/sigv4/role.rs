@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::grants::pattern;
+use crate::target::pattern;
 
 /// The name of a role of AWS. Its last part may have one `*`, which matches any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]

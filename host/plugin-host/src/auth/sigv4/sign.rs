@@ -19,7 +19,8 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::grants::RequestTarget;
+use crate::output_limits::hex;
+use crate::target::RequestTarget;
 
 /// Keys to sign with. `Debug` shows the public part only.
 #[derive(Clone)]
@@ -158,15 +159,6 @@ fn signed(
 
 fn is_signed(name: &HeaderName) -> bool {
     name == CONTENT_TYPE || name.as_str().starts_with("x-amz-")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::Keys;
 use crate::auth::credential::Holder;
 use crate::auth::{AuthReason, Credential, Lease, SchemeError, ServiceAnswer, ServiceRequest, TokenService};
-use crate::grants::RequestTarget;
+use crate::target::RequestTarget;
 
 /// The longest name of a session.
 const SESSION_NAME_BYTES: usize = 64;

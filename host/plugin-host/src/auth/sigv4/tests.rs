@@ -17,7 +17,11 @@ fn check(grants: &str, values: &[(&str, &str)], expected: Result<&str, AuthReaso
         values.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
     let vault = Vault::new(SecretValues { values, ..SecretValues::default() }, grants.clone());
     let scope = SigningScope { service: "ec2".to_owned(), region: "eu-west-1".to_owned() };
-    let source = grants.auth()[0].source(&Mark::AwsSigV4(scope), &vault, &"aws".into());
+    let source = grants.auth()[0].source(
+        &Mark::AwsSigV4(scope),
+        SecretReader(&|key| vault.credential(key)),
+        &"aws".into(),
+    );
     let source = match source {
         Ok(CredentialSource::Secret(credential, _)) => {
             let parts: Vec<_> = credential.hidden().into_iter().map(String::from_utf8_lossy).collect();

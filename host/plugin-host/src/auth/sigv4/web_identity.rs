@@ -9,12 +9,13 @@ use zeroize::Zeroizing;
 
 use super::role::RolePattern;
 use super::sts::RoleRequest;
-use crate::auth::credential::secret::SecretReader;
+use crate::auth::credential::SecretReader;
 use crate::auth::credential::token_file::FilePrefix;
-use crate::auth::grant::ceiling::{not, unless};
 use crate::auth::grant::joined;
+use crate::auth::grant::{not, unless};
 use crate::auth::{AuthReason, FileExchange, SchemeError, TokenService};
-use crate::grants::{Error, RequestTarget, TargetError};
+use crate::target::Error;
+use crate::target::{RequestTarget, TargetError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -135,7 +136,6 @@ impl StsUrl {
         }
     }
 
-    /// Returns the target of a request in this region.
     pub(crate) fn target(&self, region: &str) -> Result<RequestTarget, TargetError> {
         RequestTarget::parse(&Method::POST, &self.0.replace(Self::REGION, region))
     }

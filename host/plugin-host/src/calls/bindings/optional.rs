@@ -2,6 +2,15 @@
 
 #![allow(unreachable_pub, clippy::all, reason = "generated code")]
 
+use machinist_core::driver::Capabilities;
+use machinist_core::driver::error::{Code, DriverError};
+use wasmtime::Store;
+use wasmtime::component::{Component, Instance, InstancePre};
+
+use crate::calls::bindings::driver::exports::machinist::provider::driver::Guest;
+use crate::calls::bindings::driver::{Provider, ProviderIndices};
+use crate::calls::guest::GuestState;
+
 wasmtime::component::bindgen!({
     path: "../../wit/provider/0.1.0",
     world: "machinist:provider/rebooter",
@@ -25,4 +34,78 @@ pub(crate) mod delete_by_id {
             "machinist:provider/types": crate::calls::bindings::driver::machinist::provider::types,
         },
     });
+}
+
+/// Makes the exports of a driver out of a table: one row for each that it may leave out.
+macro_rules! optional_exports {
+    ($(
+        $export:ident: $loaded:ty, $indices:ty, $get:ident -> $guest:ty, $interface:literal, $version:literal;
+    )+) => {
+        pub(crate) struct ExportIndices {
+            driver: ProviderIndices,
+            $($export: Option<$indices>,)+
+        }
+
+        /// The exports of an instance.
+        pub(crate) struct Exports {
+            driver: Provider,
+            $($export: Option<$loaded>,)+
+        }
+
+        impl ExportIndices {
+            /// A function that is not exported is not offered; an exported one must have the right type.
+            pub(crate) fn of(component: &Component, pre: &InstancePre<GuestState>) -> wasmtime::Result<Self> {
+                $(
+                    // A compatible later version is found by this name too.
+                    let name = concat!($interface, "@", $version);
+                    let is_offered = component.get_export_index(None, name).is_some();
+                    let $export = is_offered.then(|| <$indices>::new(pre)).transpose()?;
+                )+
+                Ok(Self { driver: ProviderIndices::new(pre)?, $($export,)+ })
+            }
+
+            pub(crate) fn load(
+                &self,
+                store: &mut Store<GuestState>,
+                instance: &Instance,
+            ) -> wasmtime::Result<Exports> {
+                $(
+                    let $export =
+                        self.$export.as_ref().map(|it| it.load(&mut *store, instance)).transpose()?;
+                )+
+                Ok(Exports { driver: self.driver.load(&mut *store, instance)?, $($export,)+ })
+            }
+
+            /// Adds what the exports say to what the driver says.
+            pub(crate) fn add_to(&self, capabilities: &mut Capabilities) {
+                $(capabilities.$export = self.$export.is_some();)+
+            }
+        }
+
+        impl Exports {
+            pub(crate) fn required(&self) -> &Guest {
+                self.driver.machinist_provider_driver()
+            }
+
+            pub(crate) fn driver(&self) -> Result<&Guest, DriverError> {
+                Ok(self.required())
+            }
+
+            $(pub(crate) fn $export(&self) -> Result<&$guest, DriverError> {
+                let missing = concat!("the driver exports no ", $interface);
+                let export = self.$export.as_ref().map(<$loaded>::$get);
+                export.ok_or_else(|| DriverError::new(Code::Unimplemented, missing))
+            })+
+        }
+    };
+}
+
+// The name is also that of the capability.
+optional_exports! {
+    reboot: Rebooter, RebooterIndices,
+        machinist_provider_reboot -> exports::machinist::provider::reboot::Guest,
+        "machinist:provider/reboot", "0.1.0";
+    delete_by_id: delete_by_id::IdDeleter, delete_by_id::IdDeleterIndices,
+        machinist_delete_by_id_delete_by_id -> delete_by_id::exports::machinist::delete_by_id::delete_by_id::Guest,
+        "machinist:delete-by-id/delete-by-id", "0.1.0";
 }

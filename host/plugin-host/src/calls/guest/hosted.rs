@@ -2,17 +2,21 @@
 
 use std::time::Instant;
 
-use wasmtime::Result;
+use wasmtime::component::{HasSelf, Linker};
+use wasmtime::{Engine, Result};
 
-use super::GuestState;
-use super::log::{self, LogLine};
-use crate::calls::bindings::driver::machinist::host::{deadline, log as wit, settings};
+use crate::calls::bindings::driver::machinist::host::{deadline, log as wit, secrets, settings};
 use crate::calls::bindings::driver::machinist::provider::types;
+use crate::calls::guest::GuestState;
+use crate::calls::guest::log::{self, LogLine};
+use crate::output_limits::fields_text;
 
 impl GuestState {
     /// Whether anybody reads lines of this level.
     fn keeps(&self, level: wit::Level) -> bool {
-        self.log_listener.is_some() || self.recording.is_enabled(level)
+        let is_enabled =
+            self.recording.levels().map_or_else(|| log::is_enabled(level), |it| it.has(log::name(level)));
+        self.log_listener.is_some() || is_enabled
     }
 }
 
@@ -23,10 +27,10 @@ impl wit::Host for GuestState {
 
     fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> Result<()> {
         let field_bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
-        let is_real = self.recording.logged(level, &message, &fields);
+        let is_real = self.recording.logged(log::name(level), &message, &fields) && log::is_enabled(level);
         let is_kept = is_real || self.log_listener.is_some();
         if is_kept && self.log.take(message.len() + field_bytes) {
-            let fields = log::fields_text(&fields);
+            let fields = fields_text(&fields);
             let (message, fields) = (self.vault.scrub_text(&message), self.vault.scrub_text(&fields));
             log::emit(level, &message, &fields);
             if is_real {
@@ -60,3 +64,16 @@ impl deadline::Host for GuestState {
 
 // Nouns without functions.
 impl types::Host for GuestState {}
+
+/// The one linker of all drivers.
+pub(crate) fn linker(engine: &Engine) -> Result<Linker<GuestState>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    wit::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    settings::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    deadline::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    secrets::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    types::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    Ok(linker)
+}

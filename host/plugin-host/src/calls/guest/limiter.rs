@@ -2,8 +2,8 @@
 
 use wasmtime::{ResourceLimiter, Result};
 
-use crate::budget::{Full, Taken};
 use crate::calls::limits::Limits;
+use crate::resources::budget::{Full, Taken};
 
 /// The limit that a component exceeded. Found by type in the error of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -107,8 +107,8 @@ mod tests {
     use prometheus_client::metrics::gauge::Gauge;
 
     use super::*;
-    use crate::budget::{Budget, MemoryAccount};
     use crate::metrics::Metrics;
+    use crate::resources::budget::{Budget, MemoryAccount};
 
     #[test]
     fn memories_count_together() {
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn growth_takes_from_the_budget_and_breaks_at_its_end() {
         let total_bytes = 4 << 20;
-        let budget = Budget::new(Some(total_bytes), &Metrics::new());
+        let budget = Budget::new(Some(total_bytes), &Metrics::default());
         let account = budget.of_plugin(&PluginName::new("one"), Gauge::default());
         let mut limiter = Limiter::new(&Limits::default(), account.nothing());
         assert!(limiter.memory_growing(0, 2 << 20, None).is_ok());

@@ -6,7 +6,8 @@ use machinist_core::value::id::PluginName;
 use tracing::Level;
 
 use crate::calls::bindings::driver::machinist::host::log::Level as GuestLevel;
-use crate::calls::output_limits::visible;
+use crate::output_limits::visible;
+use crate::recording::Levels;
 
 /// Target of the lines in the host's log.
 const TARGET: &str = "machinist::driver";
@@ -63,6 +64,14 @@ pub(crate) fn is_enabled(level: GuestLevel) -> bool {
     }
 }
 
+/// The levels that the host keeps at the moment.
+pub(crate) fn kept_levels() -> Levels {
+    let [trace, debug, info, warn, error] =
+        [GuestLevel::Trace, GuestLevel::Debug, GuestLevel::Info, GuestLevel::Warn, GuestLevel::Error]
+            .map(is_enabled);
+    Levels { trace, debug, info, warn, error }
+}
+
 /// As the contract names it.
 pub(crate) fn name(level: GuestLevel) -> &'static str {
     match level {
@@ -88,25 +97,6 @@ pub(crate) fn emit(level: GuestLevel, message: &str, fields: &str) {
     }
 }
 
-/// `key=value` pairs, values in quotes where they are not plain words.
-pub(crate) fn fields_text(fields: &[(String, String)]) -> String {
-    let mut text = String::new();
-    for (key, value) in fields {
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        let is_plain = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
-        text.push_str(&visible(key));
-        text.push('=');
-        if is_plain {
-            text.push_str(value);
-        } else {
-            text.push_str(&visible(&format!("{value:?}")));
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,12 +107,5 @@ mod tests {
         assert!(!budget.take(MOST_BYTES + 1));
         let taken = (0..2 * MOST_LINES).filter(|_| budget.take(10)).count();
         assert_eq!((taken, budget.dropped()), (1_000, 1_001));
-    }
-
-    #[test]
-    fn fields_cannot_break_a_line() {
-        let fields = [("a", "plain"), ("b", "two words"), ("c", "x\ny"), ("d", ""), ("e\nlevel", "\u{202e}")];
-        let fields = fields.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        assert_eq!(fields_text(&fields), r#"a=plain b="two words" c="x\ny" d="" e\nlevel="\u{202e}""#);
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `link` | links the interfaces that a driver may import, and inert ones |
 //! | `state` | the data of one store: everything that a call can reach |
-//! | `hosted` | log, settings and deadline |
+//! | `hosted` | log, settings and deadline; links all that a driver may import |
 //! | `secrets` | handles that a driver holds instead of values |
 //! | `log` | log lines: bounded, without secrets |
 //! | `limiter` | limits memory and tables |
@@ -12,7 +11,6 @@
 
 pub(crate) mod hosted;
 pub(crate) mod limiter;
-pub(crate) mod link;
 pub(crate) mod log;
 #[expect(unreachable_pub, reason = "the generated bindings re-export the handle")]
 pub(crate) mod secrets;

@@ -11,12 +11,13 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use super::limiter::Limiter;
 use super::log::{LogBudget, LogListener};
 use super::stdio::Tail;
-use crate::budget::Taken;
 use crate::calls::limits::Limits;
 use crate::calls::log_ring::LogSource;
-use crate::egress::{Session, WallClock};
+use crate::egress::Session;
 use crate::recording::{CallRecording, Wire};
+use crate::resources::budget::Taken;
 use crate::vault::Vault;
+use crate::vault::WallClock;
 
 /// The values with which a call begins.
 pub(crate) struct GuestSeed {
@@ -70,7 +71,6 @@ impl GuestState {
         }
     }
 
-    /// Lines of the log that were dropped.
     pub(crate) fn dropped_lines(&self) -> u64 {
         self.log.dropped()
     }

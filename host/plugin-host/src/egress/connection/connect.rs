@@ -15,10 +15,10 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tower::Service;
 
-use super::denied::DeniedNetworks;
 use super::resolve::Resolve;
 use super::stream::Stream;
-use crate::grants::{AddressClass, AddressClasses};
+use crate::egress::connection::resolve::DeniedNetworks;
+use crate::target::{AddressClass, AddressClasses};
 
 /// The bytes that the kernel accepts ahead of the reader, by its own count twice as many: a page of a large listing.
 const RECEIVE_BUFFER_BYTES: u32 = 256 * 1024;

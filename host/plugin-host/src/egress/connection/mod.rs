@@ -4,14 +4,12 @@
 //! | --- | --- |
 //! | `resolve` | resolves names |
 //! | `connect` | dials, and checks each address where it is dialled |
-//! | `denied` | networks that no driver may reach |
 //! | `pool` | keeps connections, for each plugin and address class |
 //! | `stream` | one connection, with or without TLS |
 //! | `deliver` | sends a request and waits for the head of its answer |
 
 pub(crate) mod connect;
 pub(crate) mod deliver;
-pub(crate) mod denied;
 pub(crate) mod pool;
 pub(crate) mod resolve;
 pub(crate) mod stream;

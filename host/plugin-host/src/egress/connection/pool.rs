@@ -18,11 +18,12 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::connect::{Connector, Manner};
-use crate::calls::scheduling::threads::{self, is_low_priority};
 use crate::egress::EgressSettings;
 use crate::egress::failure::Failure;
 use crate::egress::metrics::EgressMetrics;
-use crate::grants::{AddressClasses, Grants};
+use crate::grants::Grants;
+use crate::resources::threads::{self, is_low_priority};
+use crate::target::AddressClasses;
 
 /// More headers than that are no answer of a cloud.
 const RESPONSE_HEADERS_BYTES: usize = 64 * 1024;

@@ -10,8 +10,8 @@ use zeroize::Zeroizing;
 
 use super::{CredentialCache, CredentialError, CredentialKey};
 use crate::auth::{
-    AuthGrant, Credential, CredentialSource, FileExchange, Holder, Lease, Mark, SchemeError, TokenService,
-    token_file,
+    AuthGrant, Credential, CredentialSource, FileExchange, Holder, Lease, Mark, SchemeError, SecretReader,
+    TokenService, token_file,
 };
 use crate::egress::failure::{Failure, Reason};
 use crate::egress::message::synthetic::Synthetic;
@@ -26,7 +26,9 @@ impl Call {
         mark: &Mark,
         grant: &AuthGrant,
     ) -> Result<FoundCredential, CredentialError> {
-        let source = grant.source(mark, &self.vault, &self.plugin).map_err(|error| self.refused(error))?;
+        let secret = |key: &str| self.vault.credential(key);
+        let source = grant.source(mark, SecretReader(&secret), &self.plugin);
+        let source = source.map_err(|error| self.refused(error))?;
         let service = match source {
             CredentialSource::Secret(credential, holder) => {
                 let found = FoundCredential { from: From::Secret(credential), holder };
@@ -49,7 +51,6 @@ impl Call {
         Ok(FoundCredential { from: From::Service(CachedCredential { key, lease }), holder })
     }
 
-    /// Reads the token in the file.
     async fn read_file(&self, exchange: FileExchange) -> Result<Box<dyn TokenService>, CredentialError> {
         let FileExchange { key, path, folders, service } = exchange;
         let reading = tokio::task::spawn_blocking(move || token_file::read(&path, &folders));
@@ -130,7 +131,6 @@ impl FoundCredential {
     }
 }
 
-/// A credential in the cache.
 #[derive(Clone)]
 pub(in crate::egress) struct CachedCredential {
     key: CredentialKey,

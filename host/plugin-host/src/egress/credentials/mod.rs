@@ -48,7 +48,6 @@ impl CredentialKey {
 /// The reason why a marked request is not sent.
 #[derive(Debug)]
 pub(super) enum CredentialError {
-    /// The component gets this answer.
     Answer(Synthetic),
     /// An account sends as many requests as it may; the component gets this answer.
     Throttled(Synthetic),

@@ -6,7 +6,7 @@ use http::{HeaderValue, Method, Request};
 use http_body_util::Full;
 
 use crate::egress::failure::{Failure, Reason};
-use crate::grants::{RequestTarget, is_connection_header};
+use crate::target::{RequestTarget, is_connection_header};
 
 /// A request before it is sent.
 #[derive(Clone, Debug)]

@@ -14,12 +14,12 @@ use wasmtime_wasi_http::{Error as WasiError, WasiBody};
 
 use super::outgoing::without_connection_headers;
 use super::synthetic::{CLOCK_SKEW, without_own_headers};
-use crate::budget::Taken;
-use crate::calls::scheduling::cpu_time::CpuTime;
 use crate::egress::connection::deliver::body_failure;
 use crate::egress::failure::Failure;
 use crate::egress::listen::Listener;
 use crate::egress::metrics::PluginMetrics;
+use crate::resources::budget::Taken;
+use crate::resources::cpu_time::CpuTime;
 use crate::vault::Scrubber;
 
 /// Later than any timer of the call, which is as exact as a millisecond.

@@ -15,9 +15,11 @@ use memchr::memmem;
 use super::json::visit_strings;
 use super::outgoing::Outgoing;
 use crate::egress::failure::Reason;
+use crate::grants::PLACEHOLDER_PREFIX;
 use crate::grants::form::{self, are_alike, content_type};
-use crate::grants::{Grants, Host, RequestPlace, SecretKey};
-use crate::vault::{PLACEHOLDER_BYTES, PLACEHOLDER_PREFIX, Vault};
+use crate::grants::{Grants, RequestPlace, SecretKey};
+use crate::target::Host;
+use crate::vault::{PLACEHOLDER_BYTES, Vault};
 
 /// A request with its secrets.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use machinist_core::driver::SecretValues;
 use proptest::prelude::*;
 
 use super::*;
-use crate::grants::RequestTarget;
+use crate::target::RequestTarget;
 use crate::vault::PlaceholderEncoding;
 
 const GRANTS: &str = "

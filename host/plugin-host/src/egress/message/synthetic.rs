@@ -11,7 +11,7 @@ use wasmtime_wasi_http::WasiBody;
 
 use super::response::scrubbed;
 use crate::auth::MARK;
-use crate::grants::Host;
+use crate::target::Host;
 use crate::vault::Scrubber;
 
 /// `true` on an answer of the host that says: this request was not sent, since its account is throttled.

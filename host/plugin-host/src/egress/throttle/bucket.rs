@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::pace::{Pace, RateSignal};
-use crate::calls::scheduling::urgency::{Alternation, Urgency};
+use crate::resources::urgency::{Alternation, Urgency};
 
 /// Requests that may wait for one account; beyond that a host has other worries than their order.
 pub(super) const MOST_WAITING: usize = 1000;

@@ -20,10 +20,10 @@ use machinist_core::value::id::PluginName;
 use tokio::time::{Instant, sleep_until};
 
 use crate::auth::Holder;
-use crate::calls::scheduling::priority_semaphore::{Permit, PrioritySemaphore, Rank};
-use crate::calls::scheduling::seat::Seat;
-use crate::calls::scheduling::urgency::Urgency;
-use crate::grants::{Host, RequestTarget};
+use crate::resources::priority_semaphore::{Permit, PrioritySemaphore, Rank};
+use crate::resources::seat::Seat;
+use crate::resources::urgency::Urgency;
+use crate::target::{Host, RequestTarget};
 
 pub(super) use lesson::{HEAD_BYTES, clock_skew_seconds, codes, is_slower, retry_after};
 pub(super) use pace::RateSignal;

@@ -1,6 +1,7 @@
 //! Egress rules within others.
 
-use super::super::{EgressRule, FormCondition, PathPattern};
+use super::super::{EgressRule, FormCondition};
+use crate::target::PathPattern;
 
 /// Returns the part that even the nearest rule does not allow. `None`: some rule allows all of it.
 pub(super) fn beyond(rule: &EgressRule, ceiling: &[EgressRule]) -> Option<String> {

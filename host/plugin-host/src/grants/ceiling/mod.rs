@@ -17,8 +17,9 @@ use std::collections::BTreeSet;
 
 use machinist_core::value::id::ProviderName;
 
-use super::{EgressRule, GrantedPlace, Grants, HostPattern, RequestPlace, SecretGrant};
+use super::{EgressRule, GrantedPlace, Grants, RequestPlace, SecretGrant};
 use crate::auth::AuthGrant;
+use crate::target::HostPattern;
 
 /// The number of parts that are named: the author of the grants checks all of them anyway.
 const MOST_NAMED: usize = 8;

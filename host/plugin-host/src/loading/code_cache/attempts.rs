@@ -14,9 +14,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{CodeCache, prune};
-use crate::calls::output_limits as bounds;
-use crate::loading::digest::Digest;
-use crate::loading::tier::CodeTier;
+use crate::calls::engine::CodeTier;
+use crate::output_limits as bounds;
+use machinist_artifacts::ContentDigest;
 
 const SUFFIX: &str = "attempt";
 /// A few hundred bytes each.
@@ -88,7 +88,7 @@ impl CodeCache {
     /// Returns what is known of attempts to compile it, with so much memory for the compiler.
     pub(crate) fn history(
         &self,
-        digest: &Digest,
+        digest: &ContentDigest,
         tier: CodeTier,
         memory_bytes: u64,
         now: Timestamp,
@@ -104,7 +104,7 @@ impl CodeCache {
     /// Notes that an attempt begins.
     pub(crate) fn begin(
         &self,
-        digest: &Digest,
+        digest: &ContentDigest,
         tier: CodeTier,
         memory_bytes: u64,
         now: Timestamp,
@@ -127,7 +127,7 @@ impl CodeCache {
         Ok(Attempt(Some(OpenAttempt { file, path, former, begun })))
     }
 
-    fn attempt_path(&self, digest: &Digest, tier: CodeTier) -> PathBuf {
+    fn attempt_path(&self, digest: &ContentDigest, tier: CodeTier) -> PathBuf {
         self.path_of(SUFFIX, digest, tier)
     }
 }
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn each_death_makes_the_pause_longer_and_an_end_forgets_them() {
         let folder = tempfile::tempdir().expect("a folder");
-        let digest = Digest::of(b"bomb");
+        let digest = ContentDigest::of(b"bomb");
         let die = |second| {
             // Another process each time.
             let cache = cache(folder.path());
@@ -255,7 +255,7 @@ mod tests {
         }
         assert_eq!(history(101, 0), History::Again, "more memory is another attempt");
         let cache = cache(folder.path());
-        assert_eq!(cache.history(&Digest::of(b"other"), TIER, 100, at(0)), History::Clean);
+        assert_eq!(cache.history(&ContentDigest::of(b"other"), TIER, 100, at(0)), History::Clean);
         assert_eq!(cache.history(&digest, CodeTier::Optimised, 100, at(0)), History::Clean);
         cache.begin(&digest, TIER, 100, at(30_000)).expect("writable").ended();
         assert_eq!(history(100, 30_000), History::Clean);
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn an_attempt_that_is_given_up_leaves_what_was_known() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (cache, digest) = (cache(folder.path()), Digest::of(b"bomb"));
+        let (cache, digest) = (cache(folder.path()), ContentDigest::of(b"bomb"));
         drop(cache.begin(&digest, TIER, 100, at(0)).expect("writable"));
         assert_eq!(cache.history(&digest, TIER, 100, at(0)), History::Clean);
         cache.begin(&digest, TIER, 100, at(0)).expect("writable").died("slow", at(0));
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn an_attempt_that_took_the_host_along_counts_and_one_of_another_host_does_not() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (cache, digest) = (cache(folder.path()), Digest::of(b"bomb"));
+        let (cache, digest) = (cache(folder.path()), ContentDigest::of(b"bomb"));
         let running = cache.begin(&digest, TIER, 100, at(0)).expect("writable");
         assert_eq!(cache.history(&digest, TIER, 100, at(1)), History::Clean, "it runs");
         drop(cache.begin(&digest, TIER, 100, at(1)).expect("beside it"));

@@ -26,8 +26,9 @@ use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::loading::digest::{Digest, hex};
-use crate::loading::tier::CodeTier;
+use crate::calls::engine::CodeTier;
+use crate::output_limits::hex;
+use machinist_artifacts::ContentDigest;
 
 pub(crate) mod attempts;
 pub(crate) mod key;
@@ -82,7 +83,7 @@ impl CodeCache {
     }
 
     /// The code of this component. Reads the whole file: not for a thread that others wait for.
-    pub(crate) fn load(&self, engine: &Engine, digest: &Digest, tier: CodeTier) -> io::Result<Lookup> {
+    pub(crate) fn load(&self, engine: &Engine, digest: &ContentDigest, tier: CodeTier) -> io::Result<Lookup> {
         let mut file = match File::open(self.path(digest, tier)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Absent),
@@ -107,7 +108,12 @@ impl CodeCache {
     }
 
     /// Signs a draft and puts it in its place.
-    pub(crate) fn keep(&self, digest: &Digest, tier: CodeTier, mut draft: NamedTempFile) -> io::Result<()> {
+    pub(crate) fn keep(
+        &self,
+        digest: &ContentDigest,
+        tier: CodeTier,
+        mut draft: NamedTempFile,
+    ) -> io::Result<()> {
         let file = draft.as_file_mut();
         file.seek(SeekFrom::Start(0))?;
         let mut tagger = self.tagger(digest, tier);
@@ -121,25 +127,25 @@ impl CodeCache {
     }
 
     /// Removes code that is not needed. Mapped code continues to run.
-    pub(crate) fn forget(&self, digest: &Digest, tier: CodeTier) -> io::Result<()> {
+    pub(crate) fn forget(&self, digest: &ContentDigest, tier: CodeTier) -> io::Result<()> {
         match fs::remove_file(self.path(digest, tier)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
-    fn path(&self, digest: &Digest, tier: CodeTier) -> PathBuf {
+    fn path(&self, digest: &ContentDigest, tier: CodeTier) -> PathBuf {
         self.path_of(SUFFIX, digest, tier)
     }
 
-    fn path_of(&self, suffix: &str, digest: &Digest, tier: CodeTier) -> PathBuf {
+    fn path_of(&self, suffix: &str, digest: &ContentDigest, tier: CodeTier) -> PathBuf {
         let engine = hex(self.compatibility.get(..8).unwrap_or_default());
         self.folder.join(format!("{}.{engine}.{}.{suffix}", digest.hex(), tier.name()))
     }
 
-    fn tagger(&self, digest: &Digest, tier: CodeTier) -> Hasher {
+    fn tagger(&self, digest: &ContentDigest, tier: CodeTier) -> Hasher {
         let mut tagger = self.key.tagger(PURPOSE);
-        tagger.update(digest.as_bytes()).update(&self.compatibility).update(&[tier as u8]);
+        tagger.update(&digest.bytes()).update(&self.compatibility).update(&[tier as u8]);
         tagger
     }
 }

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::key::MacKey;
 use super::{DRAFT, TAG_BYTES, prune};
-use crate::loading::digest::Digest;
 use crate::loading::verify::Names;
 use crate::sources::Packed;
+use machinist_artifacts::ContentDigest;
 
 const SUFFIX: &str = "note";
 /// A few kilobytes each.
@@ -26,7 +26,7 @@ const PURPOSE: &str = "machinist note of a packed component 1";
 /// The content of a packed component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
-    pub(crate) digest: Digest,
+    pub(crate) digest: ContentDigest,
     pub(crate) size_bytes: usize,
     pub(crate) names: Names,
 }
@@ -113,7 +113,7 @@ mod tests {
 
     fn note() -> Note {
         let names = Names { imports: vec!["a:b/c@0.1.0".to_owned()], exports: vec!["d".to_owned()] };
-        Note { digest: Digest::of(b"component"), size_bytes: 9, names }
+        Note { digest: ContentDigest::of(b"component"), size_bytes: 9, names }
     }
 
     #[test]

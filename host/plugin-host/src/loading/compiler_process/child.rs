@@ -8,9 +8,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use wasmtime::Engine;
 
 use super::confine::confine;
+use crate::calls::engine::CodeTier;
 use crate::calls::engine::{self, CodeKind};
-use crate::calls::scheduling::low_priority::lower_own_priority;
-use crate::loading::tier::CodeTier;
+use crate::resources::low_priority::lower_own_priority;
 
 /// Exit status for a component that does not compile; its reason is on stderr.
 pub(crate) const REJECTED: u8 = 2;

@@ -25,8 +25,8 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::calls::engine::CodeKind;
+use crate::calls::engine::CodeTier;
 use crate::loading::shape;
-use crate::loading::tier::CodeTier;
 
 mod calls;
 pub(crate) mod child;
@@ -37,26 +37,21 @@ use confine::Confinement;
 /// Why there is no code.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The component cannot be compiled.
     #[error("the component does not compile: {detail}")]
     Rejected { detail: String },
-    /// The compiler could not be started or fed.
     #[error("failed to run the compiler {}", exe.display())]
     Run {
         exe: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// It did not come as far as compiling.
     #[error("the compiler does not work: {detail}")]
     Broken { detail: String },
-    /// It took too long.
     #[error("the compiler took more than {} s", limit.as_secs())]
     Deadline { limit: Duration },
     /// It has more code than the host compiles, or code that cannot be read.
     #[error(transparent)]
     Shape(shape::Error),
-    /// It ran out of the memory that it may use.
     #[error(
         "the compiler needs more than the {} MiB that it may use: raise the memory limit of the pod or --plugin-memory, \
          or make the component smaller", limit_bytes >> 20
@@ -74,7 +69,6 @@ pub(crate) enum Error {
         /// Of the last time.
         how: String,
     },
-    /// It died: a signal, a defect.
     #[error("the compiler ended with {status}: {detail}")]
     Died {
         status: String,
@@ -152,7 +146,6 @@ pub(crate) struct Compiler {
     on_confined: Box<dyn Fn(Confinement) + Send + Sync>,
 }
 
-/// A component to compile.
 #[derive(Clone, Copy)]
 pub(crate) struct CompileJob<'a> {
     pub(crate) component: &'a [u8],

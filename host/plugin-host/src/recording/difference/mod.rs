@@ -12,10 +12,11 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::matching::{MatchLevel, Named};
 use super::model::{End, ExchangeOutcome, LogEntry, Recording};
-use super::replay::matching::{MatchLevel, Named};
-use super::replay::placeholders::PlaceholderNames;
-use super::wire_error::WireError;
+use crate::output_limits::fields_text;
+use crate::recording::matching::PlaceholderNames;
+use crate::recording::model::WireError;
 use change::Change;
 
 /// One difference, from the first recording to the second.
@@ -27,7 +28,6 @@ pub enum Difference {
         request: String,
         changes: Vec<Change>,
     },
-    /// A request that is missing.
     Missing {
         request: String,
     },
@@ -194,7 +194,7 @@ fn logs(before: &[LogEntry], after: &[LogEntry]) -> Option<Difference> {
 }
 
 fn line(line: &LogEntry) -> String {
-    let fields = crate::calls::guest::log::fields_text(&line.fields);
+    let fields = fields_text(&line.fields);
     let text = format!("{} {} {fields}", line.level, line.message);
     text.trim_end().to_owned()
 }

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::body::Body;
 use super::{Captured, RawExchange, RawOutcome, RawRecording};
+use crate::recording::model::WireError;
 use crate::recording::model::{End, Exchange, ExchangeOutcome, FORMAT, LogEntry, Recording, Secrets};
-use crate::recording::wire_error::WireError;
 use crate::vault::Vault;
 
 /// Returns the recording; `None` for a call that did not begin. Searches all texts for secrets: not for the path of a

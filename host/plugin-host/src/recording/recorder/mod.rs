@@ -18,8 +18,9 @@ use serde_json::Value;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::model::{Clocks, End, Levels, LimitsTaken, LogEntry, Placeholder, Prefix, Reveal, Secrets};
-use super::rng::{Seed, hex};
-use super::wire_error::WireError;
+use super::rng::Seed;
+use crate::output_limits::hex;
+use crate::recording::model::WireError;
 use crate::vault::{PlaceholderEncoding, Refusal, Vault};
 use body::BodySide;
 
@@ -301,7 +302,6 @@ impl Recorder {
         notes.body_bytes + notes.log_bytes + 16 * entries + 4 * 1024 * (1 + notes.http.len())
     }
 
-    /// All that was noted.
     pub(super) fn copy(&self) -> RawRecording {
         self.notes().clone()
     }

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::calls::output_limits as bounds;
-use crate::loading::digest::Digest;
-use crate::registry::status::{PROMOTED, PluginStatus, WITHDRAWN};
-use crate::sources::configmap::Fingerprint;
+use machinist_artifacts::ContentDigest;
 
-/// The annotation by which a person ends a trial: `promote=sha256:…` or `withdraw=sha256:…`.
-pub const ROLLOUT_ANNOTATION: &str = "machinist.dev/rollout";
+use crate::output_limits as bounds;
+use crate::sources;
+use crate::sources::configmap::Fingerprint;
+use crate::sources::keys::Keys;
+use crate::sources::status::{PROMOTED, PluginStatus, WITHDRAWN};
 
 /// A decision about a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionDecision {
-    pub digest: Digest,
+    pub digest: ContentDigest,
     /// Which content of the source, settings and grants included, as its fingerprint is written; a person means any.
     pub content: Option<String>,
     pub decision: Decision,
@@ -31,7 +31,7 @@ impl VersionDecision {
     /// Reads the decisions in the annotations of a ConfigMap. A person's decision counts before the host's; an invalid
     /// one is ignored.
     pub fn of(annotations: &BTreeMap<String, String>) -> Vec<Self> {
-        let person = annotations.get(ROLLOUT_ANNOTATION).and_then(|text| Self::by_a_person(text));
+        let person = annotations.get(Keys::ROLLOUT_ANNOTATION).and_then(|text| Self::by_a_person(text));
         let host = Self::by_a_host(PluginStatus::of(annotations));
         let mut all: Vec<Self> = host.into_iter().collect();
         if let Some(person) = person {
@@ -48,7 +48,7 @@ impl VersionDecision {
             "withdraw" => Decision::Withdrawn(super::Cause::Asked.to_string()),
             _ => return None,
         };
-        Some(Self { digest: digest.parse().ok()?, content: None, decision })
+        Some(Self { digest: sources::digest(digest).ok()?, content: None, decision })
     }
 
     fn by_a_host(status: PluginStatus) -> Option<Self> {
@@ -60,11 +60,11 @@ impl VersionDecision {
         };
         // Without a content the decision is about none.
         let content = Some(status.content.unwrap_or_default());
-        Some(Self { digest: rollout.digest?.parse().ok()?, content, decision })
+        Some(Self { digest: sources::digest(&rollout.digest?).ok()?, content, decision })
     }
 
     /// Whether this version is meant.
-    pub(crate) fn is_about(&self, digest: &Digest, content: Option<&Fingerprint>) -> bool {
+    pub(crate) fn is_about(&self, digest: &ContentDigest, content: Option<&Fingerprint>) -> bool {
         let fits = |wanted: &String| content.is_some_and(|content| content.to_string() == *wanted);
         self.digest == *digest && self.content.as_ref().is_none_or(fits)
     }
@@ -73,7 +73,6 @@ impl VersionDecision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::status::STATUS_ANNOTATION;
 
     const A: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
@@ -88,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_hosts_decision_is_read_back() {
-        assert_eq!(decisions(&[(STATUS_ANNOTATION, status("promoted"))]), [Decision::Promoted]);
+        assert_eq!(decisions(&[(Keys::STATUS_ANNOTATION, status("promoted"))]), [Decision::Promoted]);
         assert_eq!(
-            decisions(&[(STATUS_ANNOTATION, status("withdrawn"))]),
+            decisions(&[(Keys::STATUS_ANNOTATION, status("withdrawn"))]),
             [Decision::Withdrawn("slow".to_owned())]
         );
     }
@@ -100,24 +99,27 @@ mod tests {
         let written = format!(
             r#"{{"content":"c","rollout":{{"decision":"promoted","digest":"{A}","mode":"canary","reason":null,"shadow":null}}}}"#
         );
-        assert_eq!(decisions(&[(STATUS_ANNOTATION, written)]), [Decision::Promoted]);
+        assert_eq!(decisions(&[(Keys::STATUS_ANNOTATION, written)]), [Decision::Promoted]);
     }
 
     #[test]
     fn a_persons_word_counts_first() {
-        let both = [(STATUS_ANNOTATION, status("withdrawn")), (ROLLOUT_ANNOTATION, format!("promote={A}"))];
+        let both = [
+            (Keys::STATUS_ANNOTATION, status("withdrawn")),
+            (Keys::ROLLOUT_ANNOTATION, format!("promote={A}")),
+        ];
         assert_eq!(decisions(&both), [Decision::Promoted]);
     }
 
     #[test]
     fn nonsense_says_nothing() {
         for text in ["", "promote", "promote=", "promote=abc", "later=sha256:aa", "\0"] {
-            assert!(decisions(&[(ROLLOUT_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
+            assert!(decisions(&[(Keys::ROLLOUT_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
         }
         for text in ["", "{", "[]", r#"{"rollout":7}"#, r#"{"rollout":{"digest":"x","decision":"promoted"}}"#]
         {
-            assert!(decisions(&[(STATUS_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
+            assert!(decisions(&[(Keys::STATUS_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
         }
-        assert!(decisions(&[(STATUS_ANNOTATION, status("later"))]).is_empty());
+        assert!(decisions(&[(Keys::STATUS_ANNOTATION, status("later"))]).is_empty());
     }
 }

@@ -7,9 +7,8 @@ use jiff::Timestamp;
 
 use super::Figures;
 use super::record::{TrialRecord, TrialSide};
-use super::terms::Release;
+use crate::sources::release::Release;
 
-/// The end of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TrialEnd {
     /// The new version serves from now on.
@@ -40,7 +39,6 @@ pub(crate) enum Cause {
     },
     /// As a shadow it would have done otherwise.
     Differs {
-        /// So many of its calls …
         calls: u64,
         /// … of so many that were compared.
         compared: u64,

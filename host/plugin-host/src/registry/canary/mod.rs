@@ -2,7 +2,7 @@
 //!
 //! | question | module |
 //! | --- | --- |
-//! | what does `rollout.yaml` ask for? | [`terms`] |
+//! | what does `rollout.yaml` ask for? | [`crate::sources::release`] |
 //! | which version answers this call? | `plan` |
 //! | how did the calls of both versions end? | `record` |
 //! | may the new version serve, or is it withdrawn? | `judge` |
@@ -16,7 +16,6 @@ pub(crate) mod judge;
 pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod shadow;
-pub(crate) mod terms;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,8 +27,8 @@ pub(crate) use plan::Caller;
 use record::{CallOutcome, TrialRecord, TrialSide};
 pub(crate) use shadow::ShadowReport;
 pub(crate) use shadow::Shadowed;
-pub(crate) use terms::Release;
-pub(crate) use terms::{ReleaseError, ReleaseMode};
+
+use crate::sources::release::{Release, ReleaseMode};
 
 /// The trial of one version: what is wanted of it, and what has been seen.
 #[derive(Debug)]

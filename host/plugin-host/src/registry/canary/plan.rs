@@ -3,12 +3,10 @@
 use sha2::{Digest as _, Sha256};
 
 use super::record::TrialSide;
-use super::terms::Release;
+use crate::sources::release::Release;
 
-/// The class and the Machine of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
-    /// The MachineClass, where there is one.
     pub(crate) class: Option<String>,
     /// The Machine's uid, where there is a Machine.
     pub(crate) machine: Option<String>,

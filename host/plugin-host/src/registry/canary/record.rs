@@ -15,6 +15,16 @@ pub(crate) enum TrialSide {
     New,
 }
 
+impl TrialSide {
+    /// For metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Stable => "stable",
+            Self::New => "new",
+        }
+    }
+}
+
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallOutcome {
@@ -27,6 +37,15 @@ pub(crate) enum CallOutcome {
 }
 
 impl CallOutcome {
+    /// For metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Answered(_) => "answered",
+            Self::Failed => "failed",
+            Self::Broken => "broken",
+        }
+    }
+
     /// `None` for what says nothing about the version: the host refused the call.
     pub(crate) fn of(error: Option<&CallError>, took: Duration) -> Option<Self> {
         match error {

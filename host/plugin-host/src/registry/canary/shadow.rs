@@ -6,13 +6,13 @@ use jiff::Timestamp;
 
 use super::Figures;
 use super::judge::{Cause, TrialEnd};
-use super::terms::Release;
 use crate::recording::{Change, Difference};
+use crate::sources::release::Release;
+use crate::sources::status::CallCounts;
 
 /// How a call of a shadow compares with the one that counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shadowed {
-    /// It would have done the same.
     Same,
     /// It would have done otherwise.
     Differs(Vec<Difference>),
@@ -39,24 +39,9 @@ impl Shadowed {
 /// All calls of a shadow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShadowReport {
-    pub functions: BTreeMap<&'static str, ShadowCounts>,
+    pub functions: BTreeMap<&'static str, CallCounts>,
     /// One example of each kind of difference, the latest. Kinds beyond [`MOST_KINDS`] are counted only.
     pub examples: Vec<Example>,
-}
-
-/// How the calls of a function compare.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ShadowCounts {
-    /// The same requests, the same answer.
-    pub same: u64,
-    /// Other requests or another answer.
-    pub differs: u64,
-    /// Reads that neither the recording nor the cloud has answered: `shadow-reads` of the grants do not list them. They
-    /// are compared with nothing.
-    pub unread: u64,
-    pub broken: u64,
-    /// Not asked: no room, or the call that counted broke itself.
-    pub left_out: u64,
 }
 
 /// A kind of difference.
@@ -78,8 +63,8 @@ pub(crate) const MOST_KINDS: usize = 20;
 const MOST_CHARS: usize = 1_500;
 
 impl ShadowReport {
-    pub fn totals(&self) -> ShadowCounts {
-        self.functions.values().fold(ShadowCounts::default(), |all, of| ShadowCounts {
+    pub fn totals(&self) -> CallCounts {
+        self.functions.values().fold(CallCounts::default(), |all, of| CallCounts {
             same: all.same + of.same,
             differs: all.differs + of.differs,
             unread: all.unread + of.unread,
@@ -267,7 +252,7 @@ mod tests {
         }
         assert_eq!(report.examples.len(), MOST_KINDS);
         assert!(report.examples.iter().all(|example| example.text.chars().count() <= MOST_CHARS + 2));
-        assert_eq!(report.totals(), ShadowCounts { same: 3, differs: 104, ..ShadowCounts::default() });
+        assert_eq!(report.totals(), CallCounts { same: 3, differs: 104, ..CallCounts::default() });
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl CatalogState {
         let complete = self.under_rule(content.and("complete"));
         let seen = Seen {
             id: id.clone(),
-            plugin: PluginKey { name: declared.plugin.clone(), role: declared.kind.role() },
+            plugin: PluginKey { name: declared.plugin.clone(), role: declared.kind.contract() },
             age: declared.age.clone(),
             fingerprint: content,
             kind: declared.kind.name().to_owned(),

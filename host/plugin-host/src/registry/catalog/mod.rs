@@ -10,29 +10,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
+use machinist_artifacts::ContentDigest;
 use machinist_core::health_policy::Mode;
 use machinist_core::value::id::{PluginName, ProviderName};
 use tokio::sync::{broadcast, watch};
 
-use crate::calls::output_limits as bounds;
 use crate::health_policy::PolicyTerms;
-use crate::loading::digest::Digest;
 use crate::loading::load::Progress;
-use crate::loading::signatures::Signed;
-use crate::loading::signatures::counters::Counters;
-use crate::metrics::{Metrics, ReleaseStep};
+use crate::metrics::{Metrics, SourceStates};
+use crate::output_limits as bounds;
 use crate::registry::canary::decided::{Decision, VersionDecision};
 use crate::registry::canary::{Cause, TrialEnd};
 use crate::registry::claims::ProviderClaim;
 use crate::registry::generation::{Generation, Served};
-use crate::registry::report::{BundleReport, PluginReport, ReportSummary};
+use crate::registry::report::{PluginReport, ReportSummary};
 use crate::registry::routes::Routes;
 use crate::registry::{Declaration, Eligibility, Offer, Registry, SourceState, Stage};
-use crate::sources::configmap::{Fingerprint, KIND_LABEL, RawConfigMap};
+use crate::sources::configmap::{Fingerprint, RawConfigMap};
+use crate::sources::keys::Keys;
 use crate::sources::part_store::PartStore;
 use crate::sources::parts::{FoundPart, Part};
 use crate::sources::remote::{Origin, Remote, Resolved};
-use crate::sources::{Age, Content, Declared, PluginKey, Role, SourceId};
+use crate::sources::signatures::Signed;
+use crate::sources::signatures::counters::Counters;
+use crate::sources::status::BundleStatus;
+use crate::sources::{Age, Content, Contract, Declared, PluginKey, SourceId};
 
 mod change;
 pub(crate) mod reported;
@@ -52,7 +54,6 @@ const NO_MEMORY: &str = "calls of it found no memory in the last hour: raise the
 
 /// The consequence of a change for a source.
 pub(crate) enum LoadAction {
-    /// Its content is to be loaded.
     Load(Declaration, Box<Declared<Origin>>),
     /// There is nothing to load: what is still loading is for older content.
     Stop,
@@ -100,7 +101,7 @@ struct Details {
     /// A part that is gone after it was loaded.
     lost: Option<String>,
     warnings: Vec<String>,
-    digest: Option<Digest>,
+    digest: Option<ContentDigest>,
     size_bytes: Option<usize>,
     compile_ms: Option<u64>,
     from_cache: bool,
@@ -183,9 +184,9 @@ impl Catalog {
         // It may have been a part until it was changed.
         state.part_store.take_part(&id);
         let mut actions = state.update_indexes_of(&id, now);
-        let kind = raw.labels.get(KIND_LABEL).cloned().unwrap_or_default();
+        let kind = raw.labels.get(Keys::KIND_LABEL).cloned().unwrap_or_default();
         let terms = raw.assumed_terms();
-        let role = raw.role().or_else(|| state.registry.role(&id)).unwrap_or(Role::Driver);
+        let role = raw.role().or_else(|| state.registry.role(&id)).unwrap_or(Contract::Driver);
         // For known content, the status comes from this host itself.
         if state.details.get(&id).and_then(|details| details.content) != Some(fingerprint) {
             let granted = declared.as_ref().ok().and_then(|declared| declared.grants.providers().cloned());
@@ -233,10 +234,10 @@ impl Catalog {
     pub(crate) fn refuse(&self, id: &SourceId, reason: &str) -> LoadActions {
         let now = Timestamp::now();
         let mut state = self.state();
-        let role = state.registry.role(id).unwrap_or(Role::Driver);
+        let role = state.registry.role(id).unwrap_or(Contract::Driver);
         let terms = state.details.get(id).and_then(|details| details.terms.clone());
         let plugin = PluginKey { name: PluginName::new(id.name.as_str()), role };
-        let (fingerprint, kind) = (Fingerprint::of_error(reason), role.name().to_owned());
+        let (fingerprint, kind) = (Fingerprint::of_error(reason), role.label().to_owned());
         let seen = Seen { id: id.clone(), plugin, age: Age::default(), fingerprint, kind, terms };
         let stage = Stage::Rejected { reason: bounds::shown(reason) };
         let actions = state.declare_without_load(seen, fingerprint, stage, Vec::new(), now);
@@ -329,10 +330,8 @@ impl Catalog {
         let mut state = self.state();
         let Some((plugin, number, Eligibility::Trial)) = state.find(generation) else { return };
         let (eligibility, step) = match end {
-            TrialEnd::Promote(_) => (Eligibility::Whole, ReleaseStep::Promoted),
-            TrialEnd::Withdraw(cause) => {
-                (Eligibility::Withdrawn { reason: cause.to_string() }, ReleaseStep::Withdrawn)
-            }
+            TrialEnd::Promote(_) => (Eligibility::Whole, "promoted"),
+            TrialEnd::Withdraw(cause) => (Eligibility::Withdrawn { reason: cause.to_string() }, "withdrawn"),
         };
         if state.registry.set_eligibility(number, eligibility, now) {
             self.metrics.rolled(&plugin, step);
@@ -347,7 +346,7 @@ impl Catalog {
         let Some((plugin, number, Eligibility::Whole)) = state.find(generation) else { return };
         let eligibility = Eligibility::Withdrawn { reason: Cause::Quarantined.to_string() };
         if state.registry.has_stand_in(number) && state.registry.set_eligibility(number, eligibility, now) {
-            self.metrics.rolled(&plugin, ReleaseStep::Withdrawn);
+            self.metrics.rolled(&plugin, "withdrawn");
             self.publish(&mut state, now);
         }
     }
@@ -394,7 +393,12 @@ impl Catalog {
             self.counters.note(&plugin, counter);
         }
         let reports = state.reports(now);
-        self.metrics.show_states(&reports);
+        self.metrics.show_states(reports.iter().map(|report| SourceStates {
+            plugin: &report.plugin,
+            source: report.source.to_string(),
+            state: report.state.name(),
+            tier: report.held.as_ref().map(|held| held.code.name()),
+        }));
         for report in reports {
             let summary = report.summary();
             if state.last_reported.get(&report.source) == Some(&summary) {
@@ -424,7 +428,7 @@ impl Catalog {
             state.registry.trials().map(|(plugin, version)| (plugin.clone(), version.number)).collect();
         for (plugin, number) in &trials_reported {
             if state.trials_reported.get(plugin) != Some(number) {
-                self.metrics.rolled(&plugin.name, ReleaseStep::Started);
+                self.metrics.rolled(&plugin.name, "started");
             }
         }
         state.trials_reported = trials_reported;
@@ -530,7 +534,7 @@ impl CatalogState {
             compile_ms: details.compile_ms,
             from_cache: details.from_cache,
             resolved: details.resolved,
-            bundle: details.signed.bundle.as_ref().map(BundleReport::of),
+            bundle: details.signed.bundle.as_ref().map(BundleStatus::of),
             signer: details.signed.signer,
             serving: self.registry.is_serving(source),
             serves: self.registry.record(id).into_iter().collect(),

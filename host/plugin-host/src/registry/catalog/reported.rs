@@ -9,8 +9,8 @@ use tracing::{info, warn};
 use crate::registry::canary::Trial;
 use crate::registry::canary::decided::Decision;
 use crate::registry::generation::Served;
+use crate::registry::report::PluginState;
 use crate::registry::report::{PluginReport, ReadyReport, ReleaseReport};
-use crate::registry::state::PluginState;
 use crate::registry::{Eligibility, SourceState, Stage, Version};
 
 pub(super) fn state(

@@ -5,24 +5,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
+use machinist_artifacts::ContentDigest;
+use machinist_core::value::digest::NotADigest;
 use serde::{Deserialize, Serialize};
 
 use super::configmap::RawConfigMap;
 use super::{Encoding, Packed};
-use crate::loading::digest::{Digest, NotADigest};
+use crate::sources::keys::Keys;
 
-/// The value of the label `machinist.dev/plugin` on a part.
-pub const PART_KIND: &str = "part";
-/// On a part of `machinist plugin push`: the index that the part belongs to.
-pub const INDEX_LABEL: &str = "machinist.dev/plugin-index";
-/// The key of `data` that makes a ConfigMap an index.
-pub const INDEX_KEY: &str = "parts.json";
-/// The key of `data` under which a part says its place.
-pub const PLACE_KEY: &str = "part";
-/// The key of `binaryData` under which a part holds its bytes. A ConfigMap has no key twice, in either of the two.
-pub const BYTES_KEY: &str = "plugin.wasm.part";
-/// Thirty-two ConfigMaps hold the largest component that may be.
-pub const MOST_PARTS: usize = 32;
 /// No ConfigMap is larger.
 pub(crate) const MOST_PART_BYTES: usize = 1 << 20;
 
@@ -35,13 +25,12 @@ pub struct Index {
     pub parts: Vec<PartRef>,
 }
 
-/// One part, as the index names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartRef {
     /// The ConfigMap, in the namespace of the index.
     pub config_map: String,
-    /// Digest of the part's bytes.
-    pub digest: Digest,
+    /// ContentDigest of the part's bytes.
+    pub digest: ContentDigest,
 }
 
 /// A part's number, from 1, among so many.
@@ -71,24 +60,20 @@ impl PartNumber {
 /// A problem of an index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// Not JSON, or other fields.
     #[error("write {{\"encoding\":\"zstd\",\"parts\":[{{\"configMap\":\"…\",\"sha256\":\"…\"}}, …]}}")]
     Json(#[source] serde_json::Error),
     #[error("encoding {name:?} is unknown; this host reads none, gzip and zstd")]
     Encoding { name: String },
     #[error("it names no part")]
     Empty,
-    /// More parts than the largest component needs.
-    #[error("it names {count} parts, and {MOST_PARTS} are the most")]
+    #[error("it names {count} parts, and {} are the most", Index::MOST_PARTS)]
     TooMany { count: usize },
-    /// A digest that is none.
     #[error("the digest of part {number} is wrong")]
     Digest {
         number: usize,
         #[source]
         source: NotADigest,
     },
-    /// One ConfigMap in two places.
     #[error("it names ConfigMap {config_map} twice, as part {first} and part {second}")]
     Twice { config_map: String, first: usize, second: usize },
 }
@@ -109,6 +94,9 @@ struct RawPartRef {
 }
 
 impl Index {
+    /// Thirty-two ConfigMaps hold the largest component that may be.
+    pub const MOST_PARTS: usize = 32;
+
     /// Reads `parts.json`.
     ///
     /// # Errors
@@ -122,13 +110,14 @@ impl Index {
         if count == 0 {
             return Err(IndexError::Empty);
         }
-        if count > MOST_PARTS {
+        if count > Self::MOST_PARTS {
             return Err(IndexError::TooMany { count });
         }
         let mut seen = BTreeMap::new();
         let mut parts = Vec::with_capacity(count);
         for (number, part) in (1..).zip(raw.parts) {
-            let digest = part.sha256.parse().map_err(|source| IndexError::Digest { number, source })?;
+            let digest =
+                super::digest(&part.sha256).map_err(|source| IndexError::Digest { number, source })?;
             if let Some(first) = seen.insert(part.config_map.clone(), number) {
                 let config_map = part.config_map;
                 return Err(IndexError::Twice { config_map, first, second: number });
@@ -138,7 +127,43 @@ impl Index {
         Ok(Self { encoding, parts })
     }
 
-    /// As `parts.json` has it.
+    /// Assembles the parts. A wrong part takes precedence over a missing one, since waiting does not fix it.
+    ///
+    /// # Errors
+    ///
+    /// If a part exists that does not fit its place.
+    pub fn assemble<'a>(&self, find: impl Fn(&str) -> Option<&'a FoundPart>) -> Result<Assembly, Error> {
+        let mut pieces = Vec::with_capacity(self.parts.len());
+        let mut missing = Vec::new();
+        for (place, PartRef { config_map, digest }) in self.places() {
+            let config_map = config_map.clone();
+            match find(&config_map) {
+                None => missing.push(format!("{}, ConfigMap {config_map}", place.words())),
+                Some(FoundPart::Wrong(source)) => {
+                    return Err(Error::Part { place, config_map, source: source.clone() });
+                }
+                Some(FoundPart::Forgotten) => return Err(Error::Forgotten { place, config_map }),
+                Some(FoundPart::Part(part)) if part.place != place => {
+                    return Err(Error::OtherPlace { place, config_map, says: part.place });
+                }
+                Some(FoundPart::Part(part)) if part.digest != *digest => {
+                    return Err(Error::OtherContent {
+                        place,
+                        config_map,
+                        expected: *digest,
+                        found: part.digest,
+                    });
+                }
+                Some(FoundPart::Part(part)) => pieces.push(part.bytes.clone()),
+            }
+        }
+        if missing.is_empty() {
+            Ok(Assembly::Complete(Packed::new(self.encoding, pieces)))
+        } else {
+            Ok(Assembly::Waits { missing: missing.join("; ") })
+        }
+    }
+
     pub fn to_json(&self) -> String {
         let parts = self.parts.iter();
         let parts =
@@ -159,29 +184,25 @@ impl Index {
 pub struct Part {
     pub place: PartNumber,
     pub bytes: Bytes,
-    pub digest: Digest,
+    pub digest: ContentDigest,
 }
 
 /// A problem of a part's ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartError {
-    /// It does not say which part it is.
-    #[error("its data has no {PLACE_KEY}, such as \"1/5\"")]
+    #[error("its data has no {}, such as \"1/5\"", Keys::PLACE_KEY)]
     NoPlace,
-    /// It says nothing that is a place.
-    #[error("its {PLACE_KEY} is {text:?}, not a place such as \"1/5\"")]
+    #[error("its {} is {text:?}, not a place such as \"1/5\"", Keys::PLACE_KEY)]
     Place { text: String },
-    #[error("its binaryData has no {BYTES_KEY}")]
+    #[error("its binaryData has no {}", Keys::BYTES_KEY)]
     NoBytes,
-    /// It holds more than a ConfigMap can.
     #[error("its {bytes} bytes are more than the {MOST_PART_BYTES} that a part may have")]
     TooLarge { bytes: usize },
 }
 
 impl Part {
-    /// A part with these bytes.
     pub fn new(place: PartNumber, bytes: Bytes) -> Self {
-        let digest = Digest::of(&bytes);
+        let digest = ContentDigest::of(&bytes);
         Self { place, bytes, digest }
     }
 
@@ -190,9 +211,9 @@ impl Part {
     /// # Errors
     /// When it holds no part.
     pub fn read(raw: &RawConfigMap) -> Result<Self, PartError> {
-        let text = raw.data.get(PLACE_KEY).ok_or(PartError::NoPlace)?;
+        let text = raw.data.get(Keys::PLACE_KEY).ok_or(PartError::NoPlace)?;
         let place = PartNumber::read(text).ok_or_else(|| PartError::Place { text: text.clone() })?;
-        let bytes = raw.binary_data.get(BYTES_KEY).ok_or(PartError::NoBytes)?;
+        let bytes = raw.binary_data.get(Keys::BYTES_KEY).ok_or(PartError::NoBytes)?;
         if bytes.len() > MOST_PART_BYTES {
             return Err(PartError::TooLarge { bytes: bytes.len() });
         }
@@ -213,7 +234,6 @@ pub enum FoundPart {
 /// The parts of an index, together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assembly {
-    /// All are there and fit.
     Complete(Packed),
     /// These are missing; the others fit.
     Waits {
@@ -225,7 +245,6 @@ pub enum Assembly {
 /// Why parts do not make a component.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A ConfigMap that is no part.
     #[error("{}, ConfigMap {config_map}, is wrong", place.words())]
     Part {
         /// Where the index has it.
@@ -234,7 +253,6 @@ pub enum Error {
         #[source]
         source: PartError,
     },
-    /// A part of another place.
     #[error("{}, ConfigMap {config_map}, says that it is part {says}", place.words())]
     OtherPlace {
         /// Where the index has it.
@@ -244,16 +262,15 @@ pub enum Error {
         says: PartNumber,
     },
     /// A part of another version, or a damaged one.
-    #[error("{}, ConfigMap {config_map}, has digest {found}, and {INDEX_KEY} says {expected}", place.words())]
+    #[error("{}, ConfigMap {config_map}, has digest {found}, and {} says {expected}", place.words(), Keys::INDEX_KEY)]
     OtherContent {
         /// Where the index has it.
         place: PartNumber,
         config_map: String,
         /// The digest in the index.
-        expected: Digest,
-        found: Digest,
+        expected: ContentDigest,
+        found: ContentDigest,
     },
-    /// A part whose bytes were dropped.
     #[error(
         "{}, ConfigMap {config_map}, was not kept, since parts that no index names fill the memory for them: delete \
          those, then this part, and push again",
@@ -264,38 +281,6 @@ pub enum Error {
         place: PartNumber,
         config_map: String,
     },
-}
-
-/// Assembles the parts. A wrong part takes precedence over a missing one, since waiting does not fix it.
-///
-/// # Errors
-///
-/// If a part exists that does not fit its place.
-pub fn assemble<'a>(index: &Index, find: impl Fn(&str) -> Option<&'a FoundPart>) -> Result<Assembly, Error> {
-    let mut pieces = Vec::with_capacity(index.parts.len());
-    let mut missing = Vec::new();
-    for (place, PartRef { config_map, digest }) in index.places() {
-        let config_map = config_map.clone();
-        match find(&config_map) {
-            None => missing.push(format!("{}, ConfigMap {config_map}", place.words())),
-            Some(FoundPart::Wrong(source)) => {
-                return Err(Error::Part { place, config_map, source: source.clone() });
-            }
-            Some(FoundPart::Forgotten) => return Err(Error::Forgotten { place, config_map }),
-            Some(FoundPart::Part(part)) if part.place != place => {
-                return Err(Error::OtherPlace { place, config_map, says: part.place });
-            }
-            Some(FoundPart::Part(part)) if part.digest != *digest => {
-                return Err(Error::OtherContent { place, config_map, expected: *digest, found: part.digest });
-            }
-            Some(FoundPart::Part(part)) => pieces.push(part.bytes.clone()),
-        }
-    }
-    if missing.is_empty() {
-        Ok(Assembly::Complete(Packed::new(index.encoding, pieces)))
-    } else {
-        Ok(Assembly::Waits { missing: missing.join("; ") })
-    }
 }
 
 /// Splits a packed component into parts of at most `part_bytes`, named `prefix-1` and so on, with the index that names

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::super::part_store::PartStore;
 use super::*;
+use crate::sources::keys::Keys;
 use crate::sources::{Declared, SourceId};
 
 fn index(text: &str) -> Result<Index, String> {
@@ -44,15 +45,15 @@ fn an_index_is_read_back_or_refused_by_name() {
 
 fn map(place: Option<&str>, bytes: Option<&[u8]>) -> RawConfigMap {
     let mut raw = RawConfigMap::default();
-    raw.data.extend(place.map(|place| (PLACE_KEY.to_owned(), place.to_owned())));
-    raw.binary_data.extend(bytes.map(|bytes| (BYTES_KEY.to_owned(), Bytes::copy_from_slice(bytes))));
+    raw.data.extend(place.map(|place| (Keys::PLACE_KEY.to_owned(), place.to_owned())));
+    raw.binary_data.extend(bytes.map(|bytes| (Keys::BYTES_KEY.to_owned(), Bytes::copy_from_slice(bytes))));
     raw
 }
 
 #[test]
 fn a_part_is_read_or_refused_by_name() {
     let part = Part::read(&map(Some("2/3"), Some(b"bytes"))).expect("is right");
-    assert_eq!((part.place.to_string(), part.digest), ("2/3".to_owned(), Digest::of(b"bytes")));
+    assert_eq!((part.place.to_string(), part.digest), ("2/3".to_owned(), ContentDigest::of(b"bytes")));
     let refused = |raw: &RawConfigMap| Part::read(raw).expect_err("is wrong").to_string();
     assert_eq!(refused(&map(None, Some(b"x"))), "its data has no part, such as \"1/5\"");
     assert_eq!(refused(&map(Some("2"), Some(b"x"))), "its part is \"2\", not a place such as \"1/5\"");
@@ -82,7 +83,7 @@ impl Three {
     }
 
     fn says(&self) -> String {
-        match assemble(&self.index, |name| self.parts.get(name)) {
+        match self.index.assemble(|name| self.parts.get(name)) {
             Ok(Assembly::Complete(packed)) => {
                 String::from_utf8(packed.unpack().expect("fits").to_vec()).expect("text")
             }
@@ -152,7 +153,7 @@ proptest! {
         // Packing with zstd takes longer than all the rest.
         for encoding in [Encoding::None, Encoding::Gzip] {
             let packed = Bytes::from(encoding.pack(&bytes).unwrap());
-            let size = size.max(packed.len().div_ceil(MOST_PARTS));
+            let size = size.max(packed.len().div_ceil(Index::MOST_PARTS));
             let (index, parts) = split(&packed, encoding, size, "x");
             prop_assert!(parts.iter().all(|(_, part)| part.bytes.len() <= size));
             prop_assert_eq!(Index::parse(&index.to_json()).unwrap(), index.clone());

@@ -8,7 +8,8 @@ use ec2::{Ec2, Effect, Rule};
 use futures::future::BoxFuture;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
 use machinist_core::value::id::Uid;
-use machinist_plugin_host::{EgressSettings, Recording, Resolve};
+use machinist_plugin_host::testing::EgressSettings;
+use machinist_plugin_host::{Recording, Resolve};
 
 use super::{recorded, recording_into};
 use crate::fixture::{Fixture, Map, class, request};

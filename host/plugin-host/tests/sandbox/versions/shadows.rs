@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use machinist_core::driver::{Creation, MachineRequest, SecretValues};
 use machinist_core::value::id::Uid;
-use machinist_plugin_host::{Decision, PluginReport, PluginState, ShadowCounts, ShadowReport, SourceId};
+use machinist_plugin_host::status::CallCounts;
+use machinist_plugin_host::{Decision, PluginReport, PluginState, ShadowReport, SourceId};
 use serde_json::json;
 
 use crate::fixture::{Fixture, Map, marked, plain, renamed, request, version};
@@ -80,7 +81,7 @@ async fn seen(world: &Fixture, source: &SourceId, calls: u64) -> ShadowReport {
     let since = Instant::now();
     loop {
         let shadow = world.report(source).rollout.and_then(|rollout| rollout.shadow).expect("a shadow");
-        let ShadowCounts { same, differs, unread, broken, left_out } = shadow.totals();
+        let CallCounts { same, differs, unread, broken, left_out } = shadow.totals();
         if same + differs + unread + broken + left_out >= calls {
             return shadow;
         }
@@ -97,7 +98,7 @@ async fn a_version_that_does_the_same_is_asked_without_its_cloud_and_answers_nob
     let report = sky.shadow(marked(&sim(), "2.0.0"), "").await;
     sky.life(1).await;
     let shadow = seen(&sky.world, &report.source, 3).await;
-    assert_eq!(shadow.totals(), ShadowCounts { same: 3, ..ShadowCounts::default() }, "{shadow:?}");
+    assert_eq!(shadow.totals(), CallCounts { same: 3, ..CallCounts::default() }, "{shadow:?}");
     assert_eq!(
         shadow.functions.keys().copied().collect::<Vec<_>>(),
         ["CreateMachine", "DeleteMachine", "GetMachineStatus"]
@@ -204,7 +205,7 @@ async fn reads_that_only_it_makes_reach_the_cloud_where_they_are_listed_and_writ
     let listed = "shadow-reads: [{ host: 127.0.0.1, scheme: http, ports: [PORT], paths: [/1] }]";
     let (asked, shadow, _world) = asked(listed, &requests).await;
     assert_eq!(asked, ["GET /1 HTTP/1.1", "HEAD /1 HTTP/1.1"]);
-    assert_eq!(shadow.totals(), ShadowCounts { differs: 6, ..ShadowCounts::default() });
+    assert_eq!(shadow.totals(), CallCounts { differs: 6, ..CallCounts::default() });
     assert!(
         shadow.examples.iter().any(|example| example.text.contains("request additional: POST")),
         "{shadow:?}"
@@ -221,7 +222,7 @@ async fn attack_a_shadow_writes_by_a_method_that_reads() {
     ];
     let (none, shadow, world) = asked("", &requests).await;
     assert_eq!(none, Vec::<String>::new());
-    assert_eq!(shadow.totals(), ShadowCounts { unread: 2, differs: 2, ..ShadowCounts::default() });
+    assert_eq!(shadow.totals(), CallCounts { unread: 2, differs: 2, ..CallCounts::default() });
     let text = &shadow.examples[0].text;
     assert!(text.contains("shadow-reads of its grants do not list it: GET"), "{text}");
     let line =
@@ -232,7 +233,7 @@ async fn attack_a_shadow_writes_by_a_method_that_reads() {
     let requests = [requests[0], requests[1], ("GET", "/?Action=DescribeInstances")];
     let (one, shadow, _world) = asked(listed, &requests).await;
     assert_eq!(one, ["GET /?Action=DescribeInstances HTTP/1.1"]);
-    assert_eq!(shadow.totals(), ShadowCounts { unread: 2, differs: 1, ..ShadowCounts::default() });
+    assert_eq!(shadow.totals(), CallCounts { unread: 2, differs: 1, ..CallCounts::default() });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -268,7 +269,7 @@ async fn attack_a_shadow_reads_with_credentials_that_are_not_listed() {
     }
     assert_eq!(*asked.lock().expect("nobody panics"), Vec::<String>::new());
     let shadow = seen(&world, &report.source, 4).await;
-    assert_eq!(shadow.totals(), ShadowCounts { unread: 4, ..ShadowCounts::default() }, "{shadow:?}");
+    assert_eq!(shadow.totals(), CallCounts { unread: 4, ..CallCounts::default() }, "{shadow:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -301,7 +302,7 @@ async fn a_shadow_that_hangs_delays_no_call_and_dropped_calls_are_counted() {
     }
     assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
     let shadow = seen(&world, &report.source, 24).await;
-    assert_eq!(shadow.totals(), ShadowCounts { left_out: 24, ..ShadowCounts::default() }, "16 are held");
+    assert_eq!(shadow.totals(), CallCounts { left_out: 24, ..CallCounts::default() }, "16 are held");
     let since = Instant::now();
     world.host.shutdown().await;
     assert!(since.elapsed() < Duration::from_secs(5), "the end of the host ends them: {:?}", since.elapsed());
@@ -323,7 +324,7 @@ async fn only_its_share_is_asked_and_what_was_not_answered_is_compared_with_noth
         assert_eq!(version(&world.host.create(asked).await), "1.0.0");
     }
     let shadow = seen(&world, &report.source, 1).await;
-    assert_eq!(shadow.totals(), ShadowCounts { same: 1, ..ShadowCounts::default() });
+    assert_eq!(shadow.totals(), CallCounts { same: 1, ..CallCounts::default() });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -370,7 +371,7 @@ async fn values_that_a_shadow_saw_are_in_no_report() {
     let report = world.declare(map).await;
     world.host.create(machine("plain", 1, r#"{"do":"reveal"}"#)).await.expect("the other one answers");
     let shadow = seen(&world, &report.source, 1).await;
-    assert_eq!(shadow.totals(), ShadowCounts { differs: 1, ..ShadowCounts::default() });
+    assert_eq!(shadow.totals(), CallCounts { differs: 1, ..CallCounts::default() });
     let text = &shadow.examples[0].text;
     assert!(text.contains("***") && !text.contains(TOKEN), "it had the value, and spread it: {text}");
 }

@@ -149,7 +149,7 @@ async fn a_class_may_pin_a_version_by_its_digest() {
         world.host.create(request)
     };
     let old = old.digest.expect("is unpacked");
-    assert_eq!(version(&pinned(old.into()).await), "1.0.0");
+    assert_eq!(version(&pinned(DriverDigest::from_bytes(old.bytes())).await), "1.0.0");
     let unknown = DriverDigest::from_bytes([7; 32]);
     let refused = pinned(unknown).await;
     let Err(CallError::Refused(Refusal::NotLoaded { pin, loaded, .. })) = &refused else {

@@ -8,9 +8,10 @@ use bytes::Bytes;
 use machinist_plugin_host::component::Contract;
 use machinist_plugin_host::parts::Part;
 use machinist_plugin_host::status::PluginStatus;
+use machinist_plugin_host::testing::Resolved;
 use machinist_plugin_host::testing::VersionDecision;
 use machinist_plugin_host::testing::fuzz::{is_visible, reason};
-use machinist_plugin_host::{Content, RawConfigMap, Resolved, component};
+use machinist_plugin_host::{Content, RawConfigMap, component};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part, PartNumber, assemble};
+use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part};
+use machinist_plugin_host::testing::PartNumber;
 
 use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
@@ -43,7 +44,7 @@ fn check(input: &[u8]) -> Verdict {
     promise(again.is_ok_and(|again| again == index), || "an index is not read as it was written".to_owned())?;
     let found: BTreeMap<String, FoundPart> =
         (1..).zip(parts()).map(|(number, part)| (format!("aws-{number}"), FoundPart::Part(part))).collect();
-    let assembled = assemble(&index, |name| found.get(name));
+    let assembled = index.assemble(|name| found.get(name));
     if let Ok(Assembly::Complete(packed)) = &assembled {
         let wanted: Vec<_> = parts().iter().map(|part| part.digest).collect();
         let named: Vec<_> = index.parts.iter().map(|part| part.digest).collect();
