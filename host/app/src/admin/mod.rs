@@ -5,8 +5,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `listen` | the listener, with limits of time |
-//! | `connections` | limits connections, in all and for each address |
+//! | `listen` | the listener, with limits of time, and of connections in all and for each address |
 //! | `guard` | checks caller and room before a page is made |
 //! | `access`, `review` | who may read `/debug`, by TokenReview and SubjectAccessReview |
 //! | `scrape` | the text of all metrics |
@@ -17,7 +16,6 @@
 mod access;
 #[cfg(test)]
 mod attack_tests;
-mod connections;
 mod guard;
 mod listen;
 mod plugins;
@@ -51,9 +49,8 @@ pub(crate) use plugins::LogPage;
 pub(crate) use refusals::Refusals;
 pub(crate) use review::Reviewer;
 
-use connections::Connections;
 use guard::Rooms;
-use listen::{Served, Times};
+use listen::{Connections, Served, Times};
 use review::Rights;
 use scrape::Scrape;
 

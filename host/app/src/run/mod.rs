@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use machinist_plugin_host::{CacheKey, HostSettings, LoopbackRegistries, PluginHost, RecordSettings};
+use machinist_plugin_host::{CacheKey, HostSettings, PluginHost};
 use machinist_runtime::context::clock::Clock;
 use machinist_runtime::context::settings::{Controllers, Settings};
 use machinist_runtime::metrics::Metrics;
@@ -43,7 +43,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::COMPILE;
 use crate::admin::{self, AdminSources, DebugAccess, Refusals, Reviewer};
-use crate::flags::{CommandLine, LogFormat, ProcessFlags, SandboxSettings};
+use crate::flags::{CommandLine, LogFormat, ProcessFlags};
 use crate::run::counters::LeaseCounters;
 use crate::run::failures::PluginFailures;
 use crate::run::plugin_host_port::PluginHostPort;
@@ -70,8 +70,8 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
     let host = cache
         .as_ref()
         .map(|cache| {
-            let wanted = (checked.record, checked.loopback_registries, checked.sandbox);
-            plugin_host((&flags, cache.path()), wanted, &failures, &clients.control)
+            let settings = checked.host;
+            plugin_host(settings, (&flags, cache.path()), &failures, &clients.control)
         })
         .transpose()?;
     let (ready, is_ready) = watch::channel(false);
@@ -222,25 +222,23 @@ fn log(format: LogFormat, filter: EnvFilter) {
 }
 
 fn plugin_host(
+    mut settings: HostSettings,
     (flags, cache): (&ProcessFlags, &Path),
-    (record, loopback_registries, sandbox): (Option<RecordSettings>, LoopbackRegistries, SandboxSettings),
     failures: &Arc<PluginFailures>,
     control: &kube::Client,
 ) -> anyhow::Result<PluginHost> {
-    let executable =
+    settings.cache_dir = cache.to_owned();
+    settings.cache_key = CacheKey::File(cache.join("key"));
+    settings.compiler =
         std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
-    let key = CacheKey::File(cache.join("key"));
-    let mut settings = HostSettings::new(cache, key, executable, [COMPILE.into()]);
+    settings.compiler_args = vec![COMPILE.into()];
     settings.trust = trust(flags, &plugin_namespace(flags))?;
     settings.grants_ceiling = ceiling(flags)?;
     settings.counters = Some(Arc::new(LeaseCounters::new(control.clone(), &flags.namespace)));
     settings.pull_secrets = Some(Arc::new(Secrets(control.clone())));
-    if let Some(record) = &record {
+    if let Some(record) = &settings.record {
         info!(folder = %record.folder.display(), "calls of drivers are recorded");
     }
-    settings.record = record;
-    settings.loopback_registries = loopback_registries;
-    sandbox.apply(&mut settings);
     let failures = failures.clone();
     settings.egress.on_refusal = Some(Arc::new(move |notice| failures.refused(notice)));
     PluginHost::start(settings)

@@ -22,7 +22,7 @@ use machinist_runtime::ports::{
     Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginStatus as PortStatus, Plugins,
 };
 
-use crate::plugin::try_out::shadow;
+use crate::plugin::show::shadow;
 use crate::run::failures::PluginFailures;
 
 /// Both ports in one.

@@ -85,6 +85,12 @@ pub struct Controllers {
     pub deployments: bool,
 }
 
+impl Default for Controllers {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
 impl Controllers {
     pub const ALL: Self = Self { machines: true, sets: true, deployments: true };
 
