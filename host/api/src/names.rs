@@ -154,6 +154,8 @@ pub mod finalizers {
     pub const SECRET: &str = "machine.sapcloud.io/machine-controller";
     /// On Nodes: makes the deletion of a Node the deletion of its Machine.
     pub const NODE: &str = "node.machine.sapcloud.io/machine-controller";
+    /// By which somebody asks the garbage collector to leave dependents alone.
+    pub const ORPHAN: &str = "orphan";
 }
 
 pub mod taints {

@@ -31,7 +31,7 @@ mod volumes;
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::api::{DeleteParams, Preconditions};
+use kube::api::DeleteParams;
 use kube::{Api, Client, Resource};
 use machinist_core::drain::{DrainEffect, DrainOutcome, EvictError, PodRef, ReadConsistency};
 use machinist_core::driver::write_error::ActError;
@@ -41,6 +41,7 @@ use serde::de::DeserializeOwned;
 use tracing::info;
 
 use crate::client::errors::within_deadline;
+use crate::client::writes::only;
 use crate::context::Context;
 use crate::ports::Drivers;
 
@@ -163,11 +164,7 @@ async fn delete_at_once<K>(api: &Api<K>, name: &str, uid: &Uid) -> Result<(), Ac
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
 {
-    let params = DeleteParams {
-        grace_period_seconds: Some(0),
-        preconditions: Some(Preconditions { uid: Some(uid.to_string()), resource_version: None }),
-        ..DeleteParams::default()
-    };
+    let params = DeleteParams { grace_period_seconds: Some(0), ..only(Some(uid.to_string()), None) };
     match within_deadline(api.delete(name, &params)).await {
         Ok(_) | Err(ActError::Gone) => Ok(()),
         Err(ActError::Conflict) => match within_deadline(api.get_metadata_opt(name)).await? {

@@ -6,8 +6,7 @@
 //! | `act` | does the effects |
 //! | `request` | the request to a driver |
 //! | `token` | the bootstrap token, as a Secret |
-//! | `node` | effects on the Node |
-//! | `template` | a node template as JSON |
+//! | `node` | effects on the Node, and a node template as JSON |
 //! | `status_patch` | the status that a conclusion asks for, as a merge patch of the differences |
 //! | `status_message`, `vm_status`, `drain_status` | parts of the status |
 //! | `events` | which Events a reconcile writes |
@@ -22,7 +21,6 @@ mod reconcile;
 mod request;
 mod status_message;
 mod status_patch;
-mod template;
 mod token;
 mod vm_status;
 
