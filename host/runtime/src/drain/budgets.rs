@@ -12,7 +12,7 @@ use machinist_core::value::id::ObjectKey;
 use crate::cache::Change;
 
 use super::caches::DrainCaches;
-use super::raw::RawMeta;
+use super::list_pods::RawMeta;
 
 /// A namespace, and one label that a budget asks for there.
 type IndexKey = (String, Option<(String, String)>);

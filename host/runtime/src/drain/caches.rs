@@ -1,7 +1,7 @@
 //! Data that all drains of a tenant share: copies of budgets and attachments, and known volumes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -15,9 +15,7 @@ use crate::message::Message;
 
 use super::blocked::BlockedDrains;
 use super::budgets;
-use super::drain_slots::DrainQueue;
-use super::in_process::InProcessMemory;
-use super::request_limit::DrainRequestLimit;
+use super::limits::{DrainQueue, DrainRequestLimit};
 use super::volumes::VolumeCache;
 
 /// The reading side, for drains.
@@ -30,18 +28,24 @@ pub(crate) struct DrainCaches {
     pub(super) blocked: BlockedDrains,
     pub(super) request_limit: DrainRequestLimit,
     pub(super) queue: Arc<DrainQueue>,
-    in_process: InProcessMemory,
+    /// The memory of drains, for API servers whose CRDs drop `status.machinist`. A restart loses it, which costs a wait
+    /// and no safety.
+    in_process: Mutex<BTreeMap<ObjectKey, DrainMemory>>,
 }
 
 impl DrainCaches {
     /// The memory of this Machine's drain that its status does not keep.
     pub(crate) fn in_process_memory(&self, machine: &ObjectKey) -> DrainMemory {
-        self.in_process.get(machine)
+        self.in_process().get(machine).cloned().unwrap_or_default()
     }
 
     /// A drain of this Machine has to remember this.
     pub(crate) fn remember(&self, machine: &ObjectKey, memory: &DrainMemory) {
-        self.in_process.store(machine, memory);
+        if memory.volumes.is_empty() {
+            self.in_process().remove(machine);
+        } else {
+            self.in_process().insert(machine.clone(), memory.clone());
+        }
     }
 
     /// Removes the Machine from the queue of drains: its reconcile had nothing to do for a drain.
@@ -51,8 +55,12 @@ impl DrainCaches {
 
     /// The Machine is gone.
     pub(crate) fn forget(&self, machine: &ObjectKey) {
-        self.in_process.forget(machine);
+        self.in_process().remove(machine);
         self.queue.leave(machine);
+    }
+
+    fn in_process(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, DrainMemory>> {
+        self.in_process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,7 +89,7 @@ impl DrainCachesFeed {
             blocked: self.blocked.clone(),
             request_limit: DrainRequestLimit::default(),
             queue: DrainQueue::new(engine),
-            in_process: InProcessMemory::default(),
+            in_process: Mutex::default(),
         })
     }
 

@@ -6,27 +6,21 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `list_pods` | lists the pods of a Node |
-//! | `raw` | decodes only the needed fields of a pod |
 //! | `volumes` | finds the volumes behind the PersistentVolumeClaims of a pod |
 //! | `budgets` | finds the budgets that select a pod |
 //! | `evict` | sends one eviction |
 //! | `facts` | facts that need no IO |
 //! | `caches` | budgets, attachments and volumes that all drains of a tenant share |
-//! | `drain_slots` | limits how many drains evict at once; the others are queued |
-//! | `request_limit` | limits the requests of all drains together |
+//! | `limits` | limits how many drains evict at once, and the requests of all together |
 //! | `blocked` | which drains a budget blocks |
-//! | `in_process` | remembers volumes where CRDs drop `status.machinist` |
 
 mod blocked;
 mod budgets;
 mod caches;
-mod drain_slots;
 mod evict;
 mod facts;
-mod in_process;
+mod limits;
 mod list_pods;
-mod raw;
-mod request_limit;
 mod volumes;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -46,8 +40,8 @@ use crate::context::Context;
 use crate::ports::Drivers;
 
 pub(crate) use caches::{DrainCaches, DrainCachesFeed, trim_attachment, trim_budget};
-pub(crate) use drain_slots::DrainSlot;
 pub(crate) use facts::{concerns, facts, volumes_differ};
+pub(crate) use limits::DrainSlot;
 
 /// The Machine of a drain.
 pub(crate) struct Drainer<'a> {

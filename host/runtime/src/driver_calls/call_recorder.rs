@@ -64,19 +64,13 @@ impl CallRecorder {
         Box::pin(slots::without_slot(async move {
             let answer = answer.await;
             let now = self.clock.now();
-            self.metrics.driver_called(
-                &provider,
-                operation,
-                now.duration_since(started),
-                answer.as_ref().err(),
-            );
+            let took = now.duration_since(started);
+            self.metrics.drivers.called(&provider, operation, took, answer.as_ref().err());
             self.history.end(&machine, number, now, answer.as_ref().map(success));
             answer
         }))
     }
-}
 
-impl CallRecorder {
     /// A call that is about no Machine is counted, and in no book.
     fn about_none<'a, T: Send + 'a>(
         &'a self,
@@ -88,7 +82,7 @@ impl CallRecorder {
         Box::pin(slots::without_slot(async move {
             let answer = answer.await;
             let took = self.clock.now().duration_since(started);
-            self.metrics.driver_called(&provider, operation, took, answer.as_ref().err());
+            self.metrics.drivers.called(&provider, operation, took, answer.as_ref().err());
             answer
         }))
     }

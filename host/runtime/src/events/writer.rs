@@ -165,7 +165,7 @@ impl WriterState {
                 Some((lane, delivered)) = on_their_way.next() => {
                     lock(&self.outbox).sent(lane);
                     match delivered {
-                        Ok(Delivered::NewEvent) => self.metrics.event_written(),
+                        Ok(Delivered::NewEvent) => self.metrics.events.written(),
                         Ok(Delivered::NotOurs) => debug!("event dropped: this process does not lead"),
                         Err((why, error)) => self.lost(why, &error),
                     }
@@ -238,7 +238,7 @@ impl WriterState {
 
     /// The first of each reason is logged for operators. The others are counted.
     fn lost(&self, why: LostEvent, error: &str) {
-        self.metrics.event_lost(why);
+        self.metrics.events.lost(why);
         let reason = why.name();
         if lock(&self.logged).insert(why) {
             warn!(reason, error, "Event lost; further ones are counted by machinist_events_lost_total");

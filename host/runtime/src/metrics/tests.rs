@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::cache::Store;
+use crate::context::GateState;
 use crate::context::clock::Clock;
-use crate::context::gate_state::GateState;
 use crate::context::settings::Controllers;
 
 use super::{InventorySources, Metrics, Milestone};

@@ -28,8 +28,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cache::{Change, Refresh, Store, WatchedKind, backoff, feed};
 use crate::context::Context;
+use crate::context::GateState;
 use crate::context::clock::Clock;
-use crate::context::gate_state::GateState;
 use crate::context::key::Kind;
 use crate::context::settings::Settings;
 use crate::controllers::state::TenantState;
@@ -117,7 +117,7 @@ impl Tenant {
                 self.metrics.clone(),
                 self.clock.clone(),
             )),
-            server_clock: self.metrics.control_clock(),
+            server_clock: self.metrics.requests.control_clock(),
             settings: Arc::new(self.settings.with_pauses()),
         };
         let control = || (self.control.clone(), self.namespace.clone());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::Api;
+use kube::api::ListParams;
 use kube::core::{DeserializeGuard, ObjectMeta};
 use machinist_api::{Machine, MachineSet, names};
 use machinist_core::driver::write_error::ActError;
@@ -15,16 +16,16 @@ use machinist_core::machine_set::{
 use machinist_core::value::id::{Name, ObjectKey, Uid};
 use serde_json::{Value, json};
 
+use super::body;
 use crate::client::errors::within_deadline;
-use crate::client::writes::{self, WriteOutcome, merge, only, version_of};
+use crate::client::writes;
+use crate::client::writes::{WriteOutcome, merge, only, version_of};
 use crate::context::Context;
 use crate::context::key::{Key, Kind};
+use crate::controllers::facts::machine_set::observe;
+use crate::controllers::facts::machine_set::observe::ObservedSet;
 use crate::controllers::objects::metadata::{Metadata, controller_reference, is_controlled_by};
 use crate::controllers::state::TenantState;
-
-use super::body;
-use super::listing::list;
-use crate::controllers::facts::machine_set::observe::{self, ObservedSet};
 
 /// The outcome of an effect, and the facts that it adds to the reconcile.
 pub(super) struct SetEffectResult {
@@ -254,4 +255,38 @@ impl SetEffectContext<'_> {
 
 fn meta_of(machine: &MachineRef) -> ObjectMeta {
     ObjectMeta { uid: Some(machine.uid.to_string()), ..ObjectMeta::default() }
+}
+
+/// Of one page: small enough that no server stumbles over it.
+const PAGE: u32 = 500;
+
+/// The Machines of a namespace, and the version that they are of.
+pub(super) struct MachineListing {
+    pub(super) machines: Vec<Machine>,
+    /// Those that cannot be decoded: they are there, and nothing else is known of them.
+    pub(super) unreadable: Vec<ObjectMeta>,
+    pub(super) version: String,
+}
+
+/// Lists Machines. Without a version in the request, so that the server reads its storage and not its cache. All pages
+/// have the version of the first. A Machine that cannot be decoded affects only itself.
+pub(super) async fn list(api: &Api<DeserializeGuard<Machine>>) -> Result<MachineListing, ActError> {
+    let (mut machines, mut unreadable) = (Vec::new(), Vec::new());
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let page = within_deadline(api.list(&params)).await?;
+        for item in page.items {
+            match item.0 {
+                Ok(machine) => machines.push(machine),
+                Err(invalid) => unreadable.push(invalid.metadata),
+            }
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => {
+                let version = page.metadata.resource_version.unwrap_or_default();
+                return Ok(MachineListing { machines, unreadable, version });
+            }
+        }
+    }
 }

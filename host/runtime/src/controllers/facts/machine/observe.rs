@@ -22,7 +22,7 @@ use machinist_core::value::duration;
 use machinist_core::value::id::{ClassName, Name, NodeName, ObjectKey, ProviderId, Uid};
 
 use crate::cache::fields::{cluster_mark, node_name_of, operation_of, phase_of};
-use crate::context::gate_state::GateState;
+use crate::context::GateState;
 use crate::context::settings::Settings;
 use crate::controllers::classes::class_secrets::{self, ClassSecrets};
 use crate::controllers::objects::metadata::annotation;
@@ -34,7 +34,7 @@ use crate::plugins::policies::{PolicyCaches, PolicyQuery};
 
 use super::node_ownership::{self, NodeMatch};
 use super::{deletion, preservation, problems};
-use crate::controllers::machine::drain_status;
+use crate::controllers::machine::status_parts::drain_memory;
 
 /// Facts about earlier reconciles that no object has.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +91,7 @@ pub(crate) fn observe(
     let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
     let name = name.as_ref().or(fact.node_name.as_ref());
     let memory = match own {
-        Some(own) => drain_status::memory(own),
+        Some(own) => drain_memory(own),
         // Where CRDs drop `status.machinist`, only this process remembers.
         None => tenant.drains.as_ref().map(|drains| drains.in_process_memory(key)).unwrap_or_default(),
     };
