@@ -49,6 +49,7 @@ use crate::run::failures::PluginFailures;
 use crate::run::plugin_host_port::PluginHostPort;
 use crate::run::pull_secrets::{Secrets, ceiling, trust};
 use crate::run::signature_rule::Rule;
+use crate::run::without_drivers::WithoutDrivers;
 
 /// How long leadership may take to be given back.
 const RELEASE: Duration = Duration::from_secs(6);
@@ -153,15 +154,8 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
 
 fn ports(host: Option<&PluginHost>, failures: Arc<PluginFailures>) -> Ports {
     match host {
-        Some(host) => {
-            let plugin_host_port = Arc::new(PluginHostPort::new(host.clone(), failures));
-            Ports {
-                drivers: plugin_host_port.clone(),
-                policies: plugin_host_port.clone(),
-                plugins: plugin_host_port,
-            }
-        }
-        None => without_drivers::ports(),
+        Some(host) => Ports::of(PluginHostPort { host: host.clone(), failures }),
+        None => Ports::of(WithoutDrivers),
     }
 }
 

@@ -27,14 +27,8 @@ use crate::run::failures::PluginFailures;
 
 /// Both ports in one.
 pub(crate) struct PluginHostPort {
-    host: PluginHost,
-    failures: Arc<PluginFailures>,
-}
-
-impl PluginHostPort {
-    pub(crate) fn new(host: PluginHost, failures: Arc<PluginFailures>) -> Self {
-        Self { host, failures }
-    }
+    pub(crate) host: PluginHost,
+    pub(crate) failures: Arc<PluginFailures>,
 }
 
 impl Drivers for PluginHostPort {

@@ -12,6 +12,7 @@ use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ObjectKey, ProviderId, ProviderName};
 
 use crate::context::clock::Clock;
+use crate::driver_calls::leader_only::LeaderOnly;
 use crate::driver_calls::slots;
 use crate::machine_query::history::{Call, CallHistory, Success};
 use crate::metrics::Metrics;
@@ -19,23 +20,13 @@ use crate::ports::Drivers;
 
 /// Drivers whose calls are recorded and counted.
 pub(crate) struct CallRecorder {
-    drivers: Arc<dyn Drivers>,
-    history: Arc<CallHistory>,
-    metrics: Arc<Metrics>,
-    clock: Clock,
+    pub(crate) drivers: LeaderOnly,
+    pub(crate) history: Arc<CallHistory>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) clock: Clock,
 }
 
 impl CallRecorder {
-    /// Puts book and metrics around drivers.
-    pub(crate) fn new(
-        drivers: Arc<dyn Drivers>,
-        history: Arc<CallHistory>,
-        metrics: Arc<Metrics>,
-        clock: Clock,
-    ) -> Self {
-        Self { drivers, history, metrics, clock }
-    }
-
     fn about_machine<'a, T: Send + 'a>(
         &'a self,
         operation: Operation,
