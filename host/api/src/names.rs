@@ -143,8 +143,6 @@ pub mod annotations {
     pub const DISRUPTIONS: &str = "machinist.dev/disruptions";
     /// On a MachineDeployment: whose replacement is awaited, as `machine~time,machine~time`. Written by the host.
     pub const REPLACING: &str = "machinist.dev/replacing";
-    /// The prefix of the autoscaler's options for one group of Nodes.
-    pub const AUTOSCALER_PREFIX: &str = "autoscaler.gardener.cloud/";
 }
 
 pub mod finalizers {
@@ -154,6 +152,8 @@ pub mod finalizers {
     pub const SECRET: &str = "machine.sapcloud.io/machine-controller";
     /// On Nodes: makes the deletion of a Node the deletion of its Machine.
     pub const NODE: &str = "node.machine.sapcloud.io/machine-controller";
+    /// By which somebody asks the garbage collector to leave dependents alone.
+    pub const ORPHAN: &str = "orphan";
 }
 
 pub mod taints {
@@ -169,8 +169,6 @@ pub mod taints {
 pub mod node_conditions {
     /// Written by the kubelet.
     pub const READY: &str = "Ready";
-    /// Written by the node-problem detector; forces a drain when it lasts.
-    pub const READONLY_FILESYSTEM: &str = "ReadonlyFilesystem";
     /// Conditions that must be False for a healthy Node when neither machine nor flag say others.
     pub const UNHEALTHY_BY_DEFAULT: [&str; 4] =
         ["KernelDeadlock", "ReadonlyFilesystem", "DiskPressure", "NetworkUnavailable"];
@@ -189,10 +187,6 @@ pub mod node_conditions {
     pub const PRESERVATION_STOPPED: &str = "Preservation stopped.";
     /// The Node's Machine is being deleted.
     pub const TERMINATING: &str = "Terminating";
-    /// Reason of [`TERMINATING`]: the Machine had failed.
-    pub const UNHEALTHY: &str = "Unhealthy";
-    /// Reason of [`TERMINATING`]: the Machine is not needed.
-    pub const SCALE_DOWN: &str = "ScaleDown";
 }
 
 /// Types of the conditions of sets and deployments. Others count them, so there are no more.
@@ -207,32 +201,16 @@ pub mod conditions {
     pub const PROGRESSING: &str = "Progressing";
 }
 
-/// Reasons of Events that others count.
+/// Reasons of Events about sets that others count. The core has those that follow from what it decides.
 pub mod events {
     /// On a MachineSet: a Machine was created.
     pub const SUCCESSFUL_CREATE: &str = "SuccessfulCreate";
     /// On a MachineSet: a Machine was deleted.
     pub const SUCCESSFUL_DELETE: &str = "SuccessfulDelete";
-    /// On a MachineSet: a Machine could not be created.
-    pub const FAILED_CREATE: &str = "FailedCreate";
-    /// On a MachineSet: a Machine could not be deleted.
-    pub const FAILED_DELETE: &str = "FailedDelete";
     /// On a MachineSet: there are too many Machines.
     pub const FROZE_SET: &str = "FrozeMachineSet";
     /// On a MachineSet: there are no longer too many.
     pub const UNFROZE_SET: &str = "UnfrozeMachineSet";
-    /// On a MachineDeployment: one of its sets was scaled.
-    pub const SCALING_SET: &str = "ScalingMachineSet";
-    /// On a MachineDeployment: it returned to an earlier template.
-    pub const ROLLBACK: &str = "DeploymentRollback";
-    /// On a MachineDeployment: the earlier template is gone.
-    pub const ROLLBACK_REVISION_NOT_FOUND: &str = "DeploymentRollbackRevisionNotFound";
-    /// On a MachineDeployment: the earlier template is the current one.
-    pub const ROLLBACK_TEMPLATE_UNCHANGED: &str = "DeploymentRollbackTemplateUnchanged";
-    /// On a MachineDeployment: a set could not be created.
-    pub const SET_CREATE_ERROR: &str = "MachineSetCreateError";
-    /// On a MachineDeployment: its selector is empty.
-    pub const SELECTING_ALL: &str = "SelectingAll";
 }
 
 /// Leases that machine-controller-manager's binaries hold while they run. The host holds those of the controllers that

@@ -167,11 +167,7 @@ fn durations() -> impl Iterator<Item = Rule> {
     const IS_DURATION: &str =
         r"self.matches('^[-+]?(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$')";
     let fields = [
-        "creationTimeout",
-        "drainTimeout",
-        "healthTimeout",
-        "inPlaceUpdateTimeout",
-        "machinePreserveTimeout",
+        "creationTimeout", "drainTimeout", "healthTimeout", "inPlaceUpdateTimeout", "machinePreserveTimeout",
     ];
     fields.into_iter().map(|field| {
         let message = "not a duration: write numbers, each with one of the units h, m, s, ms, us and ns, such as 20m or 1h30m";

@@ -116,10 +116,8 @@ fn columns_are_those_that_users_read() {
     assert_eq!(
         columns("MachineSet"),
         [
-            "Desired integer .spec.replicas 0",
-            "Current integer .status.replicas 0",
-            "Ready integer .status.readyReplicas 0",
-            "Age date .metadata.creationTimestamp 0",
+            "Desired integer .spec.replicas 0", "Current integer .status.replicas 0",
+            "Ready integer .status.readyReplicas 0", "Age date .metadata.creationTimestamp 0",
         ]
     );
     assert_eq!(
@@ -150,21 +148,8 @@ fn every_kind_has_a_status_and_what_has_replicas_can_be_scaled() {
 #[test]
 fn the_schemas_apart_from_rules_refuse_nothing_but_what_others_refuse_too() {
     let forbidden = [
-        "default",
-        "enum",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "minItems",
-        "maxItems",
-        "pattern",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "not",
-        "$ref",
-        "title",
+        "default", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern",
+        "anyOf", "oneOf", "allOf", "not", "$ref", "title",
     ];
     let mut required = Vec::new();
     for definition in definitions() {
@@ -183,11 +168,7 @@ fn the_schemas_apart_from_rules_refuse_nothing_but_what_others_refuse_too() {
     // Lists of Kubernetes' own types, and conditions, have required fields in the definitions of others too.
     required.retain(|path| {
         let own = [
-            ".taints.",
-            "onditions.",
-            "machineSetCondition.",
-            ".addresses.",
-            ".configMap.",
+            ".taints.", "onditions.", "machineSetCondition.", ".addresses.", ".configMap.",
             "matchExpressions.",
         ];
         !own.iter().any(|part| path.contains(part))
@@ -195,12 +176,9 @@ fn the_schemas_apart_from_rules_refuse_nothing_but_what_others_refuse_too() {
     assert_eq!(
         required,
         [
-            "MachineClass.providerSpec",
-            "MachineClass.nodeTemplate.capacity",
-            "MachineClass.nodeTemplate.instanceType",
-            "MachineClass.nodeTemplate.region",
-            "MachineClass.nodeTemplate.zone",
-            "MachineDeployment.spec.template",
+            "MachineClass.providerSpec", "MachineClass.nodeTemplate.capacity",
+            "MachineClass.nodeTemplate.instanceType", "MachineClass.nodeTemplate.region",
+            "MachineClass.nodeTemplate.zone", "MachineDeployment.spec.template",
         ]
     );
 }

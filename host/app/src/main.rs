@@ -136,9 +136,9 @@ async fn plugin(command: PluginCommand) -> anyhow::Result<()> {
         PluginCommand::Resolve(flags) => plugin::ship::resolve::resolve(flags).await,
         PluginCommand::Logs(flags) => plugin::show::logs::logs(flags).await,
         PluginCommand::Diff(flags) => plugin::show::diff::diff(flags).await,
-        PluginCommand::Trial(flags) => plugin::try_out::trial::show(flags).await,
-        PluginCommand::Promote(flags) => plugin::try_out::trial::promote(flags).await,
-        PluginCommand::Rollback(flags) => plugin::try_out::trial::roll_back(flags).await,
+        PluginCommand::Trial(flags) => plugin::show::trial::show(flags).await,
+        PluginCommand::Promote(flags) => plugin::show::trial::promote(flags).await,
+        PluginCommand::Rollback(flags) => plugin::show::trial::roll_back(flags).await,
     }
 }
 

@@ -6,6 +6,9 @@
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+
 /// The exit code that a shell shows for a command that SIGPIPE has ended: 128 + 13.
 const CLOSED_PIPE: i32 = 141;
 
@@ -22,6 +25,13 @@ pub(crate) fn flush() {
 /// Writes to standard error. A failure cannot be reported.
 pub(crate) fn err(text: Arguments<'_>) {
     let _unheard = io::stderr().lock().write_fmt(text);
+}
+
+/// Starts a table without lines, as wide as its cells.
+pub(crate) fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled).set_header(header);
+    table
 }
 
 fn end_without_reader(written: io::Result<()>) {

@@ -24,10 +24,7 @@ fn help_names_the_commands_and_the_flags_that_operators_know() {
     assert!(!help.contains("compile-component"), "a command for the host itself is shown");
     let help = String::from_utf8(machinist(&["run", "--help"]).stdout).expect("help is text");
     for flag in [
-        "--target-kubeconfig",
-        "--control-kubeconfig",
-        "--namespace",
-        "--machine-creation-timeout",
+        "--target-kubeconfig", "--control-kubeconfig", "--namespace", "--machine-creation-timeout",
         "--leader-elect",
     ] {
         assert!(help.contains(flag), "{flag} is missing in\n{help}");
@@ -139,9 +136,7 @@ fn arguments_of_machine_controller_manager_need_no_subcommand() {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let shared = [
-        "--control-kubeconfig=/does/not/exist",
-        "--target-kubeconfig=none",
-        "--namespace=shoot--a--b",
+        "--control-kubeconfig=/does/not/exist", "--target-kubeconfig=none", "--namespace=shoot--a--b",
         "--v=3",
     ];
     for own in ["--machine-drain-timeout=2h", "--safety-up=2"] {

@@ -158,3 +158,11 @@ pub struct Ports {
     pub policies: Arc<dyn HealthPolicies>,
     pub plugins: Arc<dyn Plugins>,
 }
+
+impl Ports {
+    /// One object that is all of the ports.
+    pub fn of<P: Drivers + HealthPolicies + Plugins + 'static>(port: P) -> Self {
+        let port = Arc::new(port);
+        Self { drivers: port.clone(), policies: port.clone(), plugins: port }
+    }
+}

@@ -111,15 +111,8 @@ mod tests {
     #[test]
     fn what_is_no_endpoint_says_what_to_write() {
         for settings in [
-            "",
-            "{}",
-            "[]",
-            r#"{"endpoint": null}"#,
-            r#"{"endpoint": 1}"#,
-            r#"{"endpoint": "127.0.0.1:1"}"#,
-            r#"{"endpoint": "ftp://a"}"#,
-            r#"{"endpoint": "http://"}"#,
-            r#"{"endpoint": "http://me@a"}"#,
+            "", "{}", "[]", r#"{"endpoint": null}"#, r#"{"endpoint": 1}"#, r#"{"endpoint": "127.0.0.1:1"}"#,
+            r#"{"endpoint": "ftp://a"}"#, r#"{"endpoint": "http://"}"#, r#"{"endpoint": "http://me@a"}"#,
             r#"{"endpoint": "http://a/?b"}"#,
         ] {
             let error = Endpoint::from_settings(settings).unwrap_err();

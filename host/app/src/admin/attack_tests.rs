@@ -39,28 +39,22 @@ async fn server(reviewer: Option<Reviewer>, times: Times) -> Server {
     let (refusals, stop) = (Refusals::default(), CancellationToken::new());
     let mut registry = Registry::default();
     refusals.register(&mut registry);
-    let reviewer = reviewer.map(Arc::new);
-    let admin = Admin {
-        scrape: Scrape::new(Arc::new(registry)),
+    let admin = Admin::over(AdminSources {
+        registry: Arc::new(registry),
         refusals: refusals.clone(),
-        rooms: Rooms::default(),
         insight: MachineQueries::default(),
         plugins: None,
         process: "p".to_owned(),
-        debug_access: if reviewer.is_some() { DebugAccess::Authorized } else { DebugAccess::Loopback },
-        reviewer: reviewer.clone(),
+        profiling: false,
+        reviewer,
         ready: watch::channel(true).1,
         stop: stop.clone(),
-    };
-    if let Some(reviewer) = reviewer {
-        let stop = stop.clone();
-        tokio::spawn(async move { reviewer.find_rights(stop).await });
-    }
+    });
     let slow = Router::new()
         .route("/debug/slow", get(async || sleep(Duration::from_secs(1)).await))
         .route("/debug/large", get(async || "x".repeat(64 * MIB)));
     let slow = guarded(slow, &admin).with_state(admin.clone());
-    let router = router(admin, false).merge(slow);
+    let router = router(admin).merge(slow);
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let served = Served {

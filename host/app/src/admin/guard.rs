@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::sync::Semaphore;
 
 use super::Admin;
-use super::access::{AccessDecision, Asked, NotAllowed, judge};
+use super::access::{AccessDecision, Asked, DebugAccess, NotAllowed, judge};
 use super::listen::Peer;
 use super::refusals::Why;
 
@@ -42,7 +42,7 @@ impl Default for Rooms {
 /// Lets few requests for metrics in at a time.
 pub(super) async fn metrics(state: State<Admin>, request: Request, next: Next) -> Response {
     let Ok(_place) = state.rooms.metrics.try_acquire() else {
-        state.refusals.count(Why::MetricsBusy);
+        state.sources.refusals.count(Why::MetricsBusy);
         return busy("too many ask for metrics at the moment");
     };
     next.run(request).await
@@ -51,11 +51,11 @@ pub(super) async fn metrics(state: State<Admin>, request: Request, next: Next) -
 /// Lets those in who may read what is below /debug, few at a time.
 pub(super) async fn debug(state: State<Admin>, request: Request, next: Next) -> Response {
     if let Err(refused) = may_read(&state, review(&state, &request)).await {
-        state.refusals.count(&refused);
+        state.sources.refusals.count(&refused);
         return not_allowed(&refused);
     }
     let Ok(_place) = state.rooms.debug.try_acquire() else {
-        state.refusals.count(Why::DebugBusy);
+        state.sources.refusals.count(Why::DebugBusy);
         return busy("too many read /debug at the moment");
     };
     next.run(request).await
@@ -70,7 +70,7 @@ pub(super) fn busy(text: &'static str) -> Response {
 
 async fn may_read(admin: &Admin, review: Result<Option<Review>, NotAllowed>) -> Result<(), NotAllowed> {
     let Some(Review { token, path }) = review? else { return Ok(()) };
-    match &admin.reviewer {
+    match &admin.sources.reviewer {
         Some(reviewer) => reviewer.may_get(&token, &path).await,
         None => Err(NotAllowed::NotLoopback),
     }
@@ -89,7 +89,9 @@ fn review(admin: &Admin, request: &Request) -> Result<Option<Review>, NotAllowed
     let host = header(HOST).map(Result::unwrap_or_default);
     let authorization = header(AUTHORIZATION).and_then(Result::ok);
     let Some(Peer(peer)) = request.extensions().get().copied() else { return Err(NotAllowed::NotLoopback) };
-    match judge(Asked { peer, host, authorization }, admin.debug_access) {
+    let has_reviewer = admin.sources.reviewer.is_some();
+    let access = if has_reviewer { DebugAccess::Authorized } else { DebugAccess::Loopback };
+    match judge(Asked { peer, host, authorization }, access) {
         AccessDecision::Allowed => Ok(None),
         AccessDecision::Refused(refused) => Err(refused),
         AccessDecision::Review(token) => {

@@ -5,8 +5,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `listen` | the listener, with limits of time |
-//! | `connections` | limits connections, in all and for each address |
+//! | `listen` | the listener, with limits of time, and of connections in all and for each address |
 //! | `guard` | checks caller and room before a page is made |
 //! | `access`, `review` | who may read `/debug`, by TokenReview and SubjectAccessReview |
 //! | `scrape` | the text of all metrics |
@@ -17,7 +16,6 @@
 mod access;
 #[cfg(test)]
 mod attack_tests;
-mod connections;
 mod guard;
 mod listen;
 mod plugins;
@@ -51,9 +49,8 @@ pub(crate) use plugins::LogPage;
 pub(crate) use refusals::Refusals;
 pub(crate) use review::Reviewer;
 
-use connections::Connections;
 use guard::Rooms;
-use listen::{Served, Times};
+use listen::{Connections, Served, Times};
 use review::Rights;
 use scrape::Scrape;
 
@@ -80,16 +77,23 @@ pub(crate) struct AdminSources {
 /// The state that the handlers of requests share.
 #[derive(Clone)]
 struct Admin {
+    sources: Arc<AdminSources>,
     scrape: Scrape,
-    refusals: Refusals,
     rooms: Rooms,
-    insight: MachineQueries,
-    plugins: Option<PluginHost>,
-    process: String,
-    debug_access: DebugAccess,
-    reviewer: Option<Arc<Reviewer>>,
-    ready: watch::Receiver<bool>,
-    stop: CancellationToken,
+}
+
+impl Admin {
+    /// The state over these sources. Looks in the background for the rights to review tokens.
+    fn over(sources: AdminSources) -> Self {
+        let sources = Arc::new(sources);
+        let reviewed = sources.clone();
+        tokio::spawn(async move {
+            if let Some(reviewer) = &reviewed.reviewer {
+                reviewer.find_rights(reviewed.stop.clone()).await;
+            }
+        });
+        Self { scrape: Scrape::new(sources.registry.clone()), rooms: Rooms::default(), sources }
+    }
 }
 
 /// Listens, then serves in the background. An address that is taken is an error at once.
@@ -99,25 +103,9 @@ pub(crate) async fn serve(address: SocketAddr, sources: AdminSources) -> anyhow:
         .with_context(|| format!("failed to listen on {address}: choose another --address or --port"))?;
     let address = listener.local_addr().context("failed to learn the address of the HTTP server")?;
     info!(%address, "serving /metrics, /healthz, /readyz, /configz and /debug");
-    let (stop, refusals, profiling) = (sources.stop.clone(), sources.refusals.clone(), sources.profiling);
-    let reviewer = sources.reviewer.map(Arc::new);
-    if let Some(reviewer) = reviewer.clone() {
-        let stop = stop.clone();
-        tokio::spawn(async move { reviewer.find_rights(stop).await });
-    }
-    let admin = Admin {
-        scrape: Scrape::new(sources.registry),
-        refusals: sources.refusals,
-        rooms: Rooms::default(),
-        insight: sources.insight,
-        plugins: sources.plugins,
-        process: sources.process,
-        debug_access: if reviewer.is_some() { DebugAccess::Authorized } else { DebugAccess::Loopback },
-        reviewer,
-        ready: sources.ready,
-        stop: sources.stop,
-    };
-    let router = router(admin, profiling);
+    let admin = Admin::over(sources);
+    let (refusals, stop) = (admin.sources.refusals.clone(), admin.sources.stop.clone());
+    let router = router(admin);
     let served =
         Served { router, connections: Connections::default(), refusals, times: Times::default(), stop };
     for listener in listeners(listener, address).await {
@@ -149,7 +137,7 @@ fn loopback_beside(address: IpAddr) -> Option<IpAddr> {
     })
 }
 
-fn router(admin: Admin, profiling: bool) -> Router {
+fn router(admin: Admin) -> Router {
     let metrics = Router::new()
         .route("/metrics", get(metrics))
         .route_layer(from_fn_with_state(admin.clone(), guard::metrics));
@@ -157,7 +145,7 @@ fn router(admin: Admin, profiling: bool) -> Router {
         .route("/debug/machines/{namespace}/{name}", get(machine))
         .route("/debug/plugins", get(plugins::plugins))
         .route("/debug/plugins/{name}/logs", get(plugins::logs))
-        .merge(profile::router(profiling));
+        .merge(profile::router(admin.sources.profiling));
     let debug = guarded(debug, &admin);
     Router::new()
         .route("/healthz", get(healthz))
@@ -184,7 +172,7 @@ async fn metrics(state: State<Admin>) -> Response {
 }
 
 async fn healthz(state: State<Admin>) -> (StatusCode, &'static str) {
-    if state.stop.is_cancelled() {
+    if state.sources.stop.is_cancelled() {
         (StatusCode::INTERNAL_SERVER_ERROR, "Unhealthy")
     } else {
         (StatusCode::OK, "OK")
@@ -192,7 +180,7 @@ async fn healthz(state: State<Admin>) -> (StatusCode, &'static str) {
 }
 
 async fn readyz(state: State<Admin>, RawQuery(query): RawQuery) -> (StatusCode, String) {
-    let is_ready = *state.ready.borrow();
+    let is_ready = *state.sources.ready.borrow();
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let text = match is_ready {
         true => "OK".to_owned(),
@@ -204,7 +192,7 @@ async fn readyz(state: State<Admin>, RawQuery(query): RawQuery) -> (StatusCode, 
 
 /// Describes who can read /debug, for people.
 fn served(admin: &Admin) -> String {
-    match admin.reviewer.as_ref().map(|reviewer| reviewer.rights()) {
+    match admin.sources.reviewer.as_ref().map(|reviewer| reviewer.rights()) {
         None => "served on loopback".to_owned(),
         Some(Rights::Held) => "served on loopback, and to accounts that may get it".to_owned(),
         Some(Rights::Unknown) => {
@@ -224,10 +212,10 @@ async fn configz() -> Json<serde_json::Value> {
 /// Answers `/debug/machines/NAMESPACE/NAME`, for `machinist explain`. The page has no secrets and no long texts of
 /// clouds.
 async fn machine(state: State<Admin>, Path((namespace, name)): Path<(String, String)>) -> Response {
-    match state.insight.machine(&ObjectKey::new(namespace, name)).await {
+    match state.sources.insight.machine(&ObjectKey::new(namespace, name)).await {
         Ok(insight) => Json(insight).into_response(),
         Err(QueryError::Busy) => {
-            state.refusals.count(refusals::Why::DebugBusy);
+            state.sources.refusals.count(refusals::Why::DebugBusy);
             guard::busy("too many ask about Machines at the moment")
         }
         Err(error @ (QueryError::NotRunning | QueryError::Late)) => {

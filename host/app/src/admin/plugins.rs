@@ -33,15 +33,15 @@ pub(crate) struct LogPage {
 }
 
 pub(super) async fn plugins(state: State<Admin>) -> Response {
-    match &state.plugins {
+    match &state.sources.plugins {
         Some(host) => Json(page(host.directory().as_ref(), &host.plugins())).into_response(),
         None => nowhere(),
     }
 }
 
 pub(super) async fn logs(state: State<Admin>, Path(name): Path<String>, after: Query<After>) -> Response {
-    let Some(host) = &state.plugins else { return nowhere() };
-    Json(log_page(host, &state.process, &name, after.after)).into_response()
+    let Some(host) = &state.sources.plugins else { return nowhere() };
+    Json(log_page(host, &state.sources.process, &name, after.after)).into_response()
 }
 
 fn log_page(host: &PluginHost, process: &str, name: &str, after: u64) -> LogPage {

@@ -6,7 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
 use super::access::NotAllowed;
-use super::connections::Full;
+use super::listen::Full;
 
 /// A refused request or connection: each is a value of the label `reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]

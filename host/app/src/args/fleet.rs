@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use jiff::SignedDuration;
 
 use super::{Output, duration};
+use crate::flags::NAMESPACE;
 
 /// Access to a cluster.
 #[derive(Clone, Debug, Args)]
@@ -22,7 +23,7 @@ pub(crate) struct AccessFlags {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PlaceFlags {
     /// Namespace of the objects
-    #[arg(long, short, default_value = "machinist-system")]
+    #[arg(long, short, default_value = NAMESPACE)]
     pub(crate) namespace: Option<String>,
     #[command(flatten)]
     pub(crate) access: AccessFlags,

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 
 use super::{AccessFlags, Output, duration};
+use crate::flags::{NAMESPACE, PORT};
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsFlags {
@@ -22,13 +23,13 @@ pub(crate) struct LogsFlags {
     #[command(flatten)]
     pub(crate) access: AccessFlags,
     /// Namespace of the host's Lease: the value of the host's --namespace
-    #[arg(long, short, default_value = "machinist-system")]
+    #[arg(long, short, default_value = NAMESPACE)]
     pub(crate) namespace: String,
     /// Namespace of the host's pod; default: the namespace of its Lease
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) host_namespace: Option<String>,
     /// Port of the host's pod that serves /debug
-    #[arg(long, default_value_t = 10_259)]
+    #[arg(long, default_value_t = PORT)]
     pub(crate) port: u16,
     /// URL of the host, such as http://127.0.0.1:10259, instead of a port-forward through the API server
     #[arg(long, value_name = "URL", conflicts_with_all = ["port", "host_namespace"])]

@@ -20,7 +20,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use jiff::SignedDuration;
 
-use crate::flags::RunFlags;
+use crate::flags::{NAMESPACE, PORT, RunFlags};
 
 pub(crate) use artifacts::{BundleFlags, CounterFlag, KeygenFlags, RegistryFlags, ResolveFlags, SignFlags};
 pub(crate) use driver::{BuildFlags, DriverCommand, NewFlags, ReplayFlags, TestFlags};
@@ -134,16 +134,13 @@ pub(crate) enum PluginCommand {
     Rollback(TrialFlags),
 }
 
-/// Where plugins are, unless somebody says otherwise.
-pub(crate) const PLUGIN_NAMESPACE: &str = "machinist-system";
-
 /// Cluster and namespace of plugins.
 #[derive(Debug, Args)]
 pub(crate) struct ClusterFlags {
     #[command(flatten)]
     pub(crate) access: AccessFlags,
     /// Namespace of the plugins
-    #[arg(long, short, default_value = PLUGIN_NAMESPACE)]
+    #[arg(long, short, default_value = NAMESPACE)]
     pub(crate) namespace: String,
 }
 
@@ -164,7 +161,7 @@ pub(crate) struct ExplainFlags {
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) host_namespace: Option<String>,
     /// Port of the host's pod that serves /debug
-    #[arg(long, default_value_t = 10_259)]
+    #[arg(long, default_value_t = PORT)]
     pub(crate) port: u16,
     /// Address of the host, instead of a port-forward through the API server
     #[arg(long, value_name = "HOST:PORT")]

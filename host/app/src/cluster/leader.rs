@@ -7,6 +7,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use machinist_api::names::leases;
 use machinist_core::value::error_chain::chain;
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 use crate::cluster::message_of;
@@ -20,19 +21,40 @@ const MOST_BYTES: usize = 4 << 20;
 
 /// Where the host that leads can be found.
 pub(crate) struct HostLocation<'a> {
+    /// Its address, for users without access through the API server.
+    pub(crate) address: Option<&'a str>,
+    /// The flag that names the address.
+    pub(crate) address_flag: &'static str,
     /// The namespace of its Lease.
     pub(crate) leases: &'a str,
     /// The namespace of its pod.
     pub(crate) pods: &'a str,
     /// The port of its HTTP server.
     pub(crate) port: u16,
-    /// The flag that names its address, for users without access through the API server.
-    pub(crate) direct: &'static str,
 }
 
-/// Reads a page of the leader's pod through the API server, and returns the name of the pod with it. The error says how
-/// to fix the problem.
-pub(crate) async fn ask_pod(
+/// Reads a page of the leader, at its address or through the API server, and returns its name with the page. The error
+/// says how to fix the problem.
+pub(crate) async fn ask<T: DeserializeOwned>(
+    control: Option<&Client>,
+    location: &HostLocation<'_>,
+    page: &str,
+) -> Result<(String, T), String> {
+    let (whom, text) = match (location.address, control) {
+        (Some(address), _) => (address.to_owned(), ask_at(address, location.address_flag, page).await?),
+        (None, Some(control)) => ask_pod(control, location, page).await?,
+        (None, None) => return Err(format!("{} says where the host is", location.address_flag)),
+    };
+    match serde_json::from_str(&text) {
+        Ok(answer) => Ok((whom, answer)),
+        Err(error) => {
+            Err(format!("{whom} answers something else, perhaps another program or version: {error}"))
+        }
+    }
+}
+
+/// Reads a page of the leader's pod through the API server, and returns the name of the pod with it.
+async fn ask_pod(
     control: &Client,
     location: &HostLocation<'_>,
     page: &str,
@@ -47,7 +69,7 @@ pub(crate) async fn ask_pod(
 }
 
 /// Reads a page of the host at this address, which the flag `direct` has named.
-pub(crate) async fn ask_at(address: &str, direct: &str, page: &str) -> Result<String, String> {
+async fn ask_at(address: &str, direct: &str, page: &str) -> Result<String, String> {
     match tokio::time::timeout(TIMEOUT, directly(address, direct, page)).await {
         Ok(answer) => answer,
         Err(_) => Err(format!("{address} has not answered within {TIMEOUT:?}")),
@@ -56,7 +78,7 @@ pub(crate) async fn ask_at(address: &str, direct: &str, page: &str) -> Result<St
 
 /// Returns the holder of the Lease.
 async fn holder(control: &Client, location: &HostLocation<'_>) -> Result<String, String> {
-    let HostLocation { leases: namespace, direct, .. } = location;
+    let HostLocation { leases: namespace, address_flag: direct, .. } = location;
     let name = leases::MACHINE_CONTROLLER;
     let api: Api<Lease> = Api::namespaced(control.clone(), namespace);
     let lease = api.get_opt(name).await.map_err(|error| {
@@ -125,7 +147,7 @@ async fn forwarded(
     pod: &str,
     page: &str,
 ) -> Result<String, String> {
-    let HostLocation { pods: namespace, port, direct, .. } = location;
+    let HostLocation { pods: namespace, port, address_flag: direct, .. } = location;
     let target = Target { namespace, pod, port: *port };
     port_forward::page(control, &target, page, MOST_BYTES).await.map_err(|error| {
         let help = match &error {

@@ -1,38 +1,73 @@
-//! The cluster of a subcommand: its client and namespace, and helpful errors.
+//! The cluster of a subcommand: its client, kubeconfig and namespace, and helpful errors.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `kubeconfig` | reads kubeconfigs as kubectl does |
 //! | `subject` | parses the object that the user names |
-//! | `suggestions` | suggests similar names |
 //! | `leader` | asks the leading process |
 //! | `port_forward` | reads a page of a pod through a port-forward |
-//! | `errors` | explains a failed request |
+//! | `errors` | explains a failed request, and suggests similar names |
 
 mod errors;
-mod kubeconfig;
 pub(crate) mod leader;
 pub(crate) mod port_forward;
 pub(crate) mod subject;
-mod suggestions;
 
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use kube::{Client, Config};
-use machinist_runtime::client::clusters::{Access, config};
+use anyhow::{Context, Result, bail};
+pub(crate) use errors::{explained, instead, is_missing, message_of};
+use kube::api::ListParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{DeserializeGuard, NamespaceResourceScope};
+use kube::{Api, Client, Config, Resource};
+use machinist_runtime::client::clusters::{Access, config, from_kubeconfig};
 use machinist_runtime::client::field_manager::USER_AGENT;
+use serde::de::DeserializeOwned;
 
 use crate::args::{AccessFlags, PlaceFlags};
-
-pub(crate) use errors::{explained, is_missing, message_of};
-pub(crate) use suggestions::instead;
 
 /// A cluster, and where in it.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) client: Client,
     pub(crate) namespace: String,
+}
+
+impl Cluster {
+    /// Lists the objects of a kind. One that cannot be decoded is named on stderr, and hides no other.
+    pub(crate) async fn list<K>(&self, rights: &str) -> Result<Vec<K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        let api: Api<DeserializeGuard<K>> = Api::namespaced(self.client.clone(), &self.namespace);
+        let task = format!("list {}s of namespace {}", K::kind(&()), self.namespace);
+        let listed =
+            api.list(&ListParams::default()).await.map_err(|error| explained(error, &task, rights))?;
+        let objects = listed.items.into_iter().filter_map(|item| match item.0 {
+            Ok(object) => Some(object),
+            Err(invalid) => {
+                let name = invalid.metadata.name.unwrap_or_default();
+                eprintln!(
+                    "{} {name} is left out, since it cannot be decoded: {}",
+                    K::kind(&()),
+                    invalid.error
+                );
+                None
+            }
+        });
+        Ok(objects.collect())
+    }
+}
+
+/// Returns the names of the objects that are there, to suggest one of them. None if they cannot be listed.
+pub(crate) async fn names_of<K>(api: &Api<K>) -> Vec<String>
+where
+    K: Clone + Debug + DeserializeOwned,
+{
+    let listed = api.list_metadata(&ListParams::default().limit(500)).await;
+    listed.into_iter().flatten().filter_map(|object| object.metadata.name).collect()
 }
 
 /// The cluster, and the namespace that was named, or else that of the context.
@@ -68,12 +103,85 @@ fn client(mut config: Config, asks: Asks) -> Result<Client> {
 
 fn configured(flags: &AccessFlags) -> Result<Config> {
     match (&flags.kubeconfig, &flags.context) {
-        (Some(paths), context) => kubeconfig::read(paths, context.as_deref()),
+        (Some(paths), context) => from_files(paths, context.as_deref()),
         (None, None) => config(&Access::InCluster).context(
             "there is no kubeconfig, and this is no pod: set KUBECONFIG, give --kubeconfig FILE, or call it as kubectl machinist",
         ),
         (None, Some(context)) => anyhow::bail!(
             "--context {context} is a context of a kubeconfig, and there is none: name one with --kubeconfig or KUBECONFIG"
         ),
+    }
+}
+
+/// Reads what KUBECONFIG may hold too: several files, of which the first that names something counts.
+fn from_files(paths: &Path, context: Option<&str>) -> Result<Config> {
+    let kubeconfig = merged(paths)?;
+    if let Some(wanted) = context {
+        let names: Vec<&str> = kubeconfig.contexts.iter().map(|context| context.name.as_str()).collect();
+        if !names.contains(&wanted) {
+            bail!("kubeconfig {} has no context {wanted}: it has {}", paths.display(), names.join(", "));
+        }
+    }
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    from_kubeconfig(&kubeconfig, &options)
+        .with_context(|| format!("failed to use kubeconfig {}", paths.display()))
+}
+
+fn merged(paths: &Path) -> Result<Kubeconfig> {
+    let all: Vec<PathBuf> =
+        std::env::split_paths(paths).filter(|path| !path.as_os_str().is_empty()).collect();
+    // Those that are not there are passed over, as kubectl does.
+    let there: Vec<&PathBuf> = all.iter().filter(|path| path.exists()).collect();
+    let mut merged: Option<Kubeconfig> = None;
+    for path in there {
+        let failed = || format!("failed to read kubeconfig {}", path.display());
+        let one = Kubeconfig::read_from(path).with_context(failed)?;
+        merged = Some(match merged {
+            None => one,
+            Some(earlier) => earlier.merge(one).with_context(failed)?,
+        });
+    }
+    merged.with_context(|| {
+        format!(
+            "there is no kubeconfig at {}: set KUBECONFIG or --kubeconfig to a file that is there",
+            paths.display()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(folder: &Path, name: &str, namespace: &str) -> PathBuf {
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: {name}\n\
+             clusters: [{{name: {name}, cluster: {{server: 'http://127.0.0.1:1'}}}}]\n\
+             users: [{{name: {name}, user: {{}}}}]\n\
+             contexts: [{{name: {name}, context: {{cluster: {name}, user: {name}, namespace: {namespace}}}}}]\n"
+        );
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[test]
+    fn several_files_are_one_and_a_context_brings_its_namespace() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (written(folder.path(), "one", "first"), written(folder.path(), "two", "second"));
+        let both = std::env::join_paths([folder.path().join("absent"), one.clone(), two]).unwrap();
+        let both = PathBuf::from(both);
+        assert_eq!(from_files(&both, None).unwrap().default_namespace, "first");
+        assert_eq!(from_files(&both, Some("two")).unwrap().default_namespace, "second");
+        let error = from_files(&one, Some("two")).unwrap_err().to_string();
+        assert!(error.contains("has no context two: it has one"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let error = from_files(Path::new("/does/not/exist"), None).unwrap_err().to_string();
+        assert!(error.contains("/does/not/exist"), "{error}");
+        let error = from_files(Path::new("/does/not/exist:/neither"), None).unwrap_err().to_string();
+        assert!(error.contains("no kubeconfig at /does/not/exist:/neither"), "{error}");
     }
 }

@@ -11,14 +11,15 @@ use kube::core::NamespaceResourceScope;
 use kube::{Api, Resource};
 use machinist_api::names::labels::PLUGIN;
 use machinist_api::{Machine, MachineDeployment, MachineSet};
+use machinist_plugin_host::Keys;
 use serde::de::DeserializeOwned;
 
-use super::words::Question;
+use super::Question;
 use crate::args::invocation_name::own_kubeconfig;
-use crate::args::{AccessFlags, PLUGIN_NAMESPACE, PlaceFlags};
+use crate::args::{AccessFlags, PlaceFlags};
 use crate::cluster::subject::Kind;
 use crate::cluster::{Cluster, client_of, reach};
-use machinist_plugin_host::Keys;
+use crate::flags::NAMESPACE;
 
 /// Users do not wait longer for a suggestion.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -58,7 +59,7 @@ async fn asked(question: &Question) -> Option<Vec<String>> {
 /// Plugins by the name that `plugin list` shows, or their ConfigMaps where those are meant.
 async fn plugins(question: &Question, command: &str) -> Option<Vec<String>> {
     let namespace = question.flags.get("namespace").cloned();
-    let namespace = namespace.unwrap_or_else(|| PLUGIN_NAMESPACE.to_owned());
+    let namespace = namespace.unwrap_or_else(|| NAMESPACE.to_owned());
     let api: Api<ConfigMap> = Api::namespaced(client_of(&place(question).access).await.ok()?, &namespace);
     let plugins = format!("{PLUGIN},{PLUGIN}!={}", Keys::PART_KIND);
     let listed = api.list_metadata(&ListParams::default().labels(&plugins).limit(MOST)).await.ok()?;

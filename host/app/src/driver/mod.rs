@@ -8,20 +8,19 @@
 pub(crate) mod replay;
 mod test;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use machinist_author::sdk::Sdk;
 use machinist_author::{build, template};
 use machinist_plugin_host::Inspected;
 
 use crate::args::{BuildFlags, DriverCommand, NewFlags};
-use crate::driver::replay as driver_replay;
-use crate::plugin::file::{Texts, declared, inspect_in_sandbox, read_packed};
+use crate::plugin::file::{Texts, accepted, declared_in, inspect_in_sandbox};
 
 pub(crate) async fn driver(command: DriverCommand) -> anyhow::Result<()> {
     match command {
         DriverCommand::New(flags) => new(&flags),
         DriverCommand::Build(flags) => make(&flags).await,
-        DriverCommand::Replay(flags) => driver_replay::replay(flags).await,
+        DriverCommand::Replay(flags) => replay::replay(flags).await,
         DriverCommand::Test(flags) => test::test(*flags).await,
     }
 }
@@ -47,13 +46,9 @@ fn new(flags: &NewFlags) -> anyhow::Result<()> {
 async fn make(flags: &BuildFlags) -> anyhow::Result<()> {
     let made = build::build(&flags.folder, flags.output.as_deref())
         .with_context(|| format!("failed to build {}", flags.folder.display()))?;
-    let name = made.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let inspected = inspect_in_sandbox(declared(&name, read_packed(&made)?, &Texts::default())?).await?;
+    let inspected = inspect_in_sandbox(declared_in(&made, &Texts::default())?).await?;
     println!("{}: {}", made.display(), facts(&inspected));
-    match inspected.refusal {
-        None => Ok(()),
-        Some(reason) => bail!("the host would refuse it: {reason}"),
-    }
+    accepted(&inspected)
 }
 
 /// Returns name, version, size and digest in one line.

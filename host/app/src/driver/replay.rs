@@ -8,14 +8,13 @@ use machinist_plugin_host::{Difference, Recording, ReplayError, Replayed, read_r
 use serde::Serialize;
 
 use crate::args::{Output, ReplayFlags};
-use crate::plugin::file::{Texts, declared, read_packed, sandbox};
+use crate::plugin::file::{Texts, declared_in, sandbox};
 
 pub(crate) async fn replay(flags: ReplayFlags) -> anyhow::Result<()> {
     let recorded = read_recordings(&flags.recording)?;
-    let name = flags.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // Some drivers cannot say who they are without their settings.
     let settings = recorded.first().map(|(_, recording)| recording.settings.clone());
-    let declared = declared(&name, read_packed(&flags.file)?, &Texts { settings, ..Texts::default() })?;
+    let declared = declared_in(&flags.file, &Texts { settings, ..Texts::default() })?;
     let (host, _folder) = sandbox()?;
     let recordings = recorded.iter().map(|(_, recording)| recording.clone()).collect();
     let replayed = host.replay(declared, recordings).await;

@@ -355,9 +355,7 @@ mod tests {
         let explanation = explained(machine, Lookup::Found(node), Ok(("pod a".into(), insight())));
         let next = explanation.next.join("\n");
         for part in [
-            "forced at 2026-01-01T02:04:00Z",
-            "VM sim:///a is deleted",
-            "Node n1 is deleted",
+            "forced at 2026-01-01T02:04:00Z", "VM sim:///a is deleted", "Node n1 is deleted",
             "example.com/mine",
         ] {
             assert!(next.contains(part), "{part} is missing in\n{next}");

@@ -18,7 +18,9 @@ use machinist_runtime::metrics::Metrics;
 
 use crate::args::ExplainFlags;
 use crate::cluster::leader::{self, HostLocation};
-use crate::cluster::{Cluster, client_that_asks_once, explained, instead, is_missing, message_of, reach};
+use crate::cluster::{
+    Cluster, client_that_asks_once, explained, instead, is_missing, message_of, names_of, reach,
+};
 use crate::plugin::cluster::readable_status;
 
 pub(super) struct Facts {
@@ -68,10 +70,8 @@ async fn machine(control: &Client, namespace: &str, name: &str) -> Result<Machin
     match api.get(name).await {
         Ok(machine) => Ok(machine),
         Err(error) if is_missing(&error) => {
-            let others = api.list_metadata(&ListParams::default().limit(500)).await;
-            let names: Vec<String> =
-                others.into_iter().flatten().filter_map(|other| other.metadata.name).collect();
-            bail!("there is no Machine {name} in namespace {namespace}: {}", instead(&names, name, "Machine"))
+            let help = instead(&names_of(&api).await, name, "Machine");
+            bail!("there is no Machine {name} in namespace {namespace}: {help}")
         }
         Err(error) => {
             let rights = "get on machines, machineclasses and leases";
@@ -140,18 +140,14 @@ async fn insight(
     flags: &ExplainFlags,
     machine: &ObjectKey,
 ) -> Result<(String, MachineDetails), String> {
-    let page = format!("/debug/machines/{}/{}", machine.namespace, machine.name);
     let leases = machine.namespace.as_str();
-    let (whom, text) = match &flags.address {
-        Some(address) => (address.clone(), leader::ask_at(address, "--address", &page).await?),
-        None => {
-            let pods = flags.host_namespace.as_deref().unwrap_or(leases);
-            let location = HostLocation { leases, pods, port: flags.port, direct: "--address" };
-            leader::ask_pod(control, &location, &page).await?
-        }
+    let location = HostLocation {
+        address: flags.address.as_deref(),
+        address_flag: "--address",
+        leases,
+        pods: flags.host_namespace.as_deref().unwrap_or(leases),
+        port: flags.port,
     };
-    let insight = serde_json::from_str(&text).map_err(|error| {
-        format!("{whom} answers something else, perhaps another program or version: {error}")
-    })?;
-    Ok((whom, insight))
+    let page = format!("/debug/machines/{}/{}", machine.namespace, machine.name);
+    leader::ask(Some(control), &location, &page).await
 }

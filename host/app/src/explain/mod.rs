@@ -2,7 +2,6 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `subject` | parses the name of the Machine |
 //! | `gather` | reads the objects, and asks the leader |
 //! | `chain` | facts to an explanation |
 //! | `next` | the next step, and its latest time |
@@ -12,7 +11,6 @@ mod chain;
 mod gather;
 mod next;
 mod print;
-mod subject;
 
 use jiff::Timestamp;
 
@@ -20,6 +18,7 @@ pub(crate) use next::short;
 
 use crate::args::invocation_name::InvocationName;
 use crate::args::{ExplainFlags, Output};
+use crate::cluster::subject;
 
 pub(crate) async fn explain(flags: ExplainFlags, invoked_as: InvocationName) -> anyhow::Result<()> {
     let name = subject::machine(&flags.subject, invoked_as.program())?;

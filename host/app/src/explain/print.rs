@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::Table;
 use jiff::{SignedDuration, Timestamp};
 
 use super::chain::{Explanation, LinkState};
 use super::next::short;
+use crate::output;
 
 pub(super) fn text(explanation: &Explanation, now: Timestamp) -> String {
     let mut out = String::new();
@@ -79,9 +79,7 @@ fn write(out: &mut String, explanation: &Explanation, now: Timestamp) -> std::fm
 }
 
 fn calls(queue: &machinist_runtime::machine_query::MachineDetails, now: Timestamp) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["BEGAN", "OPERATION", "PROVIDER", "OUTCOME", "CODE", "TOOK"]);
+    let mut table = output::table(["BEGAN", "OPERATION", "PROVIDER", "OUTCOME", "CODE", "TOOK"]);
     for call in &queue.calls {
         let code = [call.code.as_deref(), call.cloud_code.as_deref()];
         let code = code.into_iter().flatten().collect::<Vec<_>>().join(" / ");

@@ -63,7 +63,6 @@ impl BinaryName {
             ],
             Self::MachineController => &[
                 ("controllers", "machine"),
-                ("port", "10259"),
                 ("namespace", "default"),
                 ("concurrent_syncs", "50"),
                 ("kube_api_qps", "20"),

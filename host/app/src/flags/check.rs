@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use machinist_core::scheduling::lease::LeaseTimes;
 use machinist_core::scheduling::request_rate::Rate;
-use machinist_plugin_host::{LoopbackRegistries, RecordSettings};
+use machinist_plugin_host::{HostSettings, LoopbackRegistries};
 use machinist_runtime::client::clusters::Access;
 use machinist_runtime::context::settings::Settings;
 use tracing_subscriber::EnvFilter;
@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 use crate::admin::DebugAccess;
 
 use super::value::{Count, LogFormat, Problems};
-use super::{ElectionFlags, ProcessFlags, RunFlags, SandboxSettings};
+use super::{ElectionFlags, ProcessFlags, RunFlags, plugins};
 
 /// Flags that are valid, one by one and together.
 pub(crate) struct Checked {
@@ -34,12 +34,8 @@ pub(crate) struct Checked {
     pub(crate) target: Option<Access>,
     /// The request rate of each cluster's client; `None` for no limit.
     pub(crate) rate: Option<Rate>,
-    /// Whether plugins may come from registries on this machine.
-    pub(crate) loopback_registries: LoopbackRegistries,
-    /// Limits of plugins, and the compiler of their code.
-    pub(crate) sandbox: SandboxSettings,
-    /// Whether calls of drivers are recorded.
-    pub(crate) record: Option<RecordSettings>,
+    /// The settings of the plugin host without its folder, key and compiler.
+    pub(crate) host: HostSettings,
     /// The settings of the tenant without the name of the cluster.
     pub(crate) settings: Settings,
 }
@@ -52,48 +48,46 @@ impl RunFlags {
     pub(crate) fn check(&self) -> Result<Checked> {
         let mut problems = Problems::default();
         let process = &self.process;
-        let address = SocketAddr::new(
-            problems.take("--address", &process.address),
-            problems.take("--port", &process.port),
-        );
-        let profiling = problems.take("--profiling", &process.profiling);
+        let address = SocketAddr::new(problems.take(&process.address).0, problems.take(&process.port));
+        let profiling = problems.take(&process.profiling);
         let (control, target) = clusters(process, &mut problems);
         let (leader_elect, lease) = election(&self.election, &mut problems);
         let checked = Checked {
             address,
-            debug_access: problems.take("--debug-access", &process.debug_access),
+            debug_access: problems.take(&process.debug_access),
             profiling,
-            log_format: problems.take("--logging-format", &process.logging_format),
+            log_format: problems.take(&process.logging_format),
             log_filter: log_filter(process, &mut problems),
             leader_elect,
             lease,
             control,
             target,
             rate: self.requests.rate(&mut problems),
-            loopback_registries: if problems
-                .take("--allow-loopback-registries", &process.allow_loopback_registries)
-            {
-                LoopbackRegistries::Allowed
-            } else {
-                LoopbackRegistries::Refused
-            },
-            sandbox: self.sandbox.settings(&mut problems),
-            record: self.record.settings(&mut problems),
+            host: self.host(&mut problems),
             settings: Settings {
                 secrets: self.secrets.rules(&mut problems),
-                controllers: problems.take("--controllers", &process.controllers),
+                controllers: problems.take(&process.controllers),
                 sets: self.owners.sets(&mut problems),
                 holds_autoscaler: self.owners.holds_autoscaler(&mut problems),
-                concurrent_reconciles: (problems.take("--concurrent-syncs", &process.concurrent_syncs).0
-                    as usize)
+                concurrent_reconciles: (problems.take(&process.concurrent_syncs).0 as usize)
                     .saturating_mul(self.binary.queues()),
-                resync: problems.take("--min-resync-period", &process.min_resync_period),
+                resync: problems.take(&process.min_resync_period),
                 ..self.machines.settings(&mut problems)
             }
             .with_pauses(),
         };
         self.unused.check(profiling, &mut problems);
         problems.none_or(checked, self.binary.help())
+    }
+
+    fn host(&self, problems: &mut Problems) -> HostSettings {
+        let mut host = plugins::defaults();
+        if problems.take(&self.process.allow_loopback_registries) {
+            host.loopback_registries = LoopbackRegistries::Allowed;
+        }
+        self.sandbox.apply(&mut host, problems);
+        host.record = self.record.settings(problems);
+        host
     }
 }
 
@@ -123,7 +117,7 @@ fn clusters(flags: &ProcessFlags, problems: &mut Problems) -> (Access, Option<Ac
 }
 
 fn log_filter(flags: &ProcessFlags, problems: &mut Problems) -> EnvFilter {
-    let verbosity = problems.take("--v", &flags.verbosity);
+    let verbosity = problems.take(&flags.verbosity);
     let by_level = match verbosity {
         Count(..=3) => "info",
         Count(4..=5) => "debug",
@@ -139,10 +133,10 @@ fn log_filter(flags: &ProcessFlags, problems: &mut Problems) -> EnvFilter {
 
 fn election(flags: &ElectionFlags, problems: &mut Problems) -> (bool, LeaseTimes) {
     let times = LeaseTimes {
-        duration: problems.take("--leader-elect-lease-duration", &flags.leader_elect_lease_duration),
-        renew_deadline: problems.take("--leader-elect-renew-deadline", &flags.leader_elect_renew_deadline),
+        duration: problems.take(&flags.leader_elect_lease_duration),
+        renew_deadline: problems.take(&flags.leader_elect_renew_deadline),
         retry: problems
-            .take("--leader-elect-retry-period", &flags.leader_elect_retry_period)
+            .take(&flags.leader_elect_retry_period)
             .max(machinist_core::value::intervals::LEAST_LEASE_RETRY),
     };
     if !times.are_sound() {
@@ -155,7 +149,7 @@ fn election(flags: &ElectionFlags, problems: &mut Problems) -> (bool, LeaseTimes
         let kind = &flags.leader_elect_resource_lock;
         problems.add(format!("--leader-elect-resource-lock={kind}: must be leases"));
     }
-    (problems.take("--leader-elect", &flags.leader_elect), times)
+    (problems.take(&flags.leader_elect), times)
 }
 
 #[cfg(test)]
@@ -237,21 +231,11 @@ mod tests {
 
     /// Flags with the end of a wait, after which nothing is repeated, and flags without effect.
     const ENDS: [&str; 15] = [
-        "machine-creation-timeout",
-        "machine-health-timeout",
-        "machine-drain-timeout",
-        "machine-inplace-update-timeout",
-        "machine-preserve-timeout",
-        "machine-pv-detach-timeout",
-        "machine-pv-reattach-timeout",
-        "machine-deletion-hook-timeout",
-        "machine-safety-orphan-vm-minimum-age",
-        "leader-elect-lease-duration",
-        "leader-elect-renew-deadline",
-        "machine-safety-overshooting-period",
-        "controller-start-interval",
-        "log-flush-frequency",
-        "x",
+        "machine-creation-timeout", "machine-health-timeout", "machine-drain-timeout",
+        "machine-inplace-update-timeout", "machine-preserve-timeout", "machine-pv-detach-timeout",
+        "machine-pv-reattach-timeout", "machine-deletion-hook-timeout",
+        "machine-safety-orphan-vm-minimum-age", "leader-elect-lease-duration", "leader-elect-renew-deadline",
+        "machine-safety-overshooting-period", "controller-start-interval", "log-flush-frequency", "x",
     ];
 
     #[test]

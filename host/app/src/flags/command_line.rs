@@ -5,11 +5,8 @@ use clap::{ArgMatches, Args, Command};
 use machinist_runtime::context::settings::Controllers;
 
 use super::RunFlags;
-use super::machines::MachineFlags;
-use super::owners::OwnerFlags;
-use super::record::RecordFlags;
-use super::sandbox::SandboxFlags;
-use super::secrets::SecretFlags;
+use super::machines::{MachineFlags, OwnerFlags, SecretFlags};
+use super::plugins::{RecordFlags, SandboxFlags};
 use super::unused::UnusedFlags;
 
 /// The flags, and the ids of those that were typed.

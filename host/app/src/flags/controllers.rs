@@ -27,10 +27,6 @@ impl FlagType for Controllers {
         }
         Ok(Self { machines, sets, deployments })
     }
-
-    fn placeholder() -> Self {
-        Self::ALL
-    }
 }
 
 fn is_known(word: &str) -> bool {

@@ -1,7 +1,9 @@
-//! Flags about the life of Machines.
+//! Flags about the life of Machines, the Secrets of their classes, and the sets and deployments that own them.
 
 use clap::Args;
 use jiff::SignedDuration;
+use machinist_core::driver::secret_rule::{SecretRules, Unbound};
+use machinist_core::machine_set::SetSettings;
 use machinist_runtime::context::settings::Settings;
 
 use super::defaults;
@@ -83,54 +85,99 @@ pub(crate) struct MachineFlags {
 impl MachineFlags {
     /// Returns the settings of Machines; all others have their defaults.
     pub(super) fn settings(&self, problems: &mut Problems) -> Settings {
-        let period = "--machine-safety-apiserver-statuscheck-period";
-        let timeout = "--machine-safety-apiserver-statuscheck-timeout";
-        let api_check_period = problems.take(period, &self.machine_safety_apiserver_statuscheck_period);
-        let api_check_timeout = problems.take(timeout, &self.machine_safety_apiserver_statuscheck_timeout);
         let settings = Settings {
-            creation_timeout: problems.take("--machine-creation-timeout", &self.machine_creation_timeout),
-            health_timeout: problems.take("--machine-health-timeout", &self.machine_health_timeout),
-            drain_timeout: problems.take("--machine-drain-timeout", &self.machine_drain_timeout),
-            in_place_update_timeout: problems
-                .take("--machine-inplace-update-timeout", &self.machine_inplace_update_timeout),
-            preserve_timeout: problems.take("--machine-preserve-timeout", &self.machine_preserve_timeout),
-            max_evict_retries: problems
-                .take("--machine-max-evict-retries", &self.machine_max_evict_retries)
-                .0,
-            volume_detach_timeout: problems
-                .take("--machine-pv-detach-timeout", &self.machine_pv_detach_timeout),
-            volume_reattach_timeout: problems
-                .take("--machine-pv-reattach-timeout", &self.machine_pv_reattach_timeout),
-            parallel_volume_evictions: problems
-                .take("--machine-parallel-volume-evictions", &self.machine_parallel_volume_evictions)
-                .0,
-            deletion_hook_timeout: problems
-                .take("--machine-deletion-hook-timeout", &self.machine_deletion_hook_timeout),
-            max_unhealthy_replacements: problems
-                .take("--machine-max-unhealthy-replacements", &self.machine_max_unhealthy_replacements)
-                .0,
-            orphan_vms_period: problems
-                .take("--machine-safety-orphan-vms-period", &self.machine_safety_orphan_vms_period),
-            orphan_vm_minimum_age: problems
-                .take("--machine-safety-orphan-vm-minimum-age", &self.machine_safety_orphan_vm_minimum_age),
-            orphan_vm_sightings: problems
-                .take("--machine-safety-orphan-vm-sightings", &self.machine_safety_orphan_vm_sightings)
-                .0,
-            silent_zone_percent: problems
-                .take("--machine-safety-silent-zone-percent", &self.machine_safety_silent_zone_percent)
-                .0,
-            api_check_period,
-            api_check_timeout,
+            api_check_period: problems.take(&self.machine_safety_apiserver_statuscheck_period),
+            api_check_timeout: problems.take(&self.machine_safety_apiserver_statuscheck_timeout),
+            creation_timeout: problems.take(&self.machine_creation_timeout),
+            health_timeout: problems.take(&self.machine_health_timeout),
+            drain_timeout: problems.take(&self.machine_drain_timeout),
+            in_place_update_timeout: problems.take(&self.machine_inplace_update_timeout),
+            preserve_timeout: problems.take(&self.machine_preserve_timeout),
+            max_evict_retries: problems.take(&self.machine_max_evict_retries).0,
+            volume_detach_timeout: problems.take(&self.machine_pv_detach_timeout),
+            volume_reattach_timeout: problems.take(&self.machine_pv_reattach_timeout),
+            parallel_volume_evictions: problems.take(&self.machine_parallel_volume_evictions).0,
+            deletion_hook_timeout: problems.take(&self.machine_deletion_hook_timeout),
+            max_unhealthy_replacements: problems.take(&self.machine_max_unhealthy_replacements).0,
+            orphan_vms_period: problems.take(&self.machine_safety_orphan_vms_period),
+            orphan_vm_minimum_age: problems.take(&self.machine_safety_orphan_vm_minimum_age),
+            orphan_vm_sightings: problems.take(&self.machine_safety_orphan_vm_sightings).0,
+            silent_zone_percent: problems.take(&self.machine_safety_silent_zone_percent).0,
             node_conditions: self.node_conditions.clone(),
-            resource_exhausted_retry: problems
-                .take("--resource-exhausted-retry", &self.resource_exhausted_retry),
+            resource_exhausted_retry: problems.take(&self.resource_exhausted_retry),
             bootstrap_token_extra_groups: self.bootstrap_token_auth_extra_groups.clone(),
             ..defaults()
         }
         .with_pauses();
         if settings.api_check_period < settings.api_check_timeout {
-            problems.add(format!("{period} must not be below {timeout}"));
+            problems.add(
+                "--machine-safety-apiserver-statuscheck-period must not be below \
+                 --machine-safety-apiserver-statuscheck-timeout",
+            );
         }
         settings
+    }
+}
+
+/// Secrets that MachineClasses may use.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Secrets")]
+pub(crate) struct SecretFlags {
+    /// Types of Secrets, besides Opaque, that MachineClasses may use, comma-separated. Service account tokens,
+    /// bootstrap tokens, registry logins and Helm records are always rejected
+    #[arg(long, value_name = "TYPE", value_delimiter = ',')]
+    pub(crate) secret_types: Vec<String>,
+    /// Reject Secrets that have neither the annotation machinist.dev/plugins (plugins that may get them) nor
+    /// machinist.dev/classes (classes that may use them)
+    #[arg(long, default_value_t = (defaults().secrets.unbound == Unbound::Refused).into(), num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) secrets_must_be_bound: FlagValue<bool>,
+}
+
+impl SecretFlags {
+    pub(super) fn rules(&self, problems: &mut Problems) -> SecretRules {
+        let types = self.secret_types.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+        for kind in types.clone().filter(|kind| !SecretRules::may_be_allowed(kind)) {
+            problems.add(format!("--secret-types={kind}: classes may never use Secrets of this type"));
+        }
+        let must_be_bound = problems.take(&self.secrets_must_be_bound);
+        SecretRules {
+            types: types.map(str::to_owned).collect(),
+            unbound: if must_be_bound { Unbound::Refused } else { Unbound::Allowed },
+        }
+    }
+}
+
+/// Behaviour of MachineSets and MachineDeployments.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "MachineSets and MachineDeployments")]
+pub(crate) struct OwnerFlags {
+    /// Machines above the allowed number at which a MachineSet is frozen: no more Machines are created for it
+    #[arg(long, default_value_t = Count(defaults().sets.safety_up.unsigned_abs()).into(), value_name = "COUNT", allow_hyphen_values = true)]
+    pub(crate) safety_up: FlagValue<Count>,
+    /// Machines below the freezing number at which a frozen MachineSet is thawed
+    #[arg(long, default_value_t = Count(defaults().sets.safety_down.unsigned_abs()).into(), value_name = "COUNT", allow_hyphen_values = true)]
+    pub(crate) safety_down: FlagValue<Count>,
+    /// Machines of a MachineSet in a row that fail to join in time before it is frozen; 0 means no limit
+    #[arg(long, default_value_t = Count(defaults().sets.failed_joins.unwrap_or_default()).into(), value_name = "COUNT", allow_hyphen_values = true)]
+    pub(crate) machine_safety_failed_joins: FlagValue<Count>,
+    /// Annotate the Nodes of a MachineDeployment during its rollout so that cluster-autoscaler does not scale them down
+    #[arg(long, default_value_t = defaults().holds_autoscaler.into(), num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) autoscaler_scaledown_annotation_during_rollout: FlagValue<bool>,
+}
+
+impl OwnerFlags {
+    pub(super) fn sets(&self, problems: &mut Problems) -> SetSettings {
+        let number = |count: Count| i32::try_from(count.0).unwrap_or(i32::MAX);
+        let joins = problems.take(&self.machine_safety_failed_joins).0;
+        SetSettings {
+            safety_up: number(problems.take(&self.safety_up)),
+            safety_down: number(problems.take(&self.safety_down)),
+            failed_joins: (joins > 0).then_some(joins),
+        }
+    }
+
+    /// Whether deployments hold the autoscaler.
+    pub(super) fn holds_autoscaler(&self, problems: &mut Problems) -> bool {
+        problems.take(&self.autoscaler_scaledown_annotation_during_rollout)
     }
 }

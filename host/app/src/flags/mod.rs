@@ -3,7 +3,8 @@
 //!
 //! A new flag takes two places:
 //!
-//! 1. The runtime's `context::settings::Settings`: the field, and its default in `Settings::for_cluster`.
+//! 1. The runtime's `context::settings::Settings`: the field, and its default in `Settings::for_cluster`. For plugins:
+//!    `HostSettings` of the plugin host, and its `new`.
 //! 2. The file of its group here: the field with `default_value_t = defaults().FIELD.into()`, and its line in the
 //!    group's `settings` method. Flags of the process are in this file, and `check` has their lines.
 //!
@@ -13,7 +14,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `machines`, `owners`, `requests`, `record`, `sandbox`, `secrets` | flags by group |
+//! | `machines`, `plugins` | flags by group |
 //! | `controllers` | parses `--controllers` |
 //! | `check` | flags to settings |
 //! | `value` | a value as it was typed, valid or not |
@@ -29,38 +30,36 @@ mod controllers;
 #[cfg(test)]
 mod fuzz_tests;
 mod machines;
-mod owners;
-mod record;
-mod requests;
-mod sandbox;
-mod secrets;
+mod plugins;
 mod unused;
 mod value;
 mod without_subcommand;
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 use jiff::SignedDuration;
 use machinist_core::scheduling::lease::LeaseTimes;
+use machinist_core::scheduling::request_rate::Rate;
+use machinist_plugin_host::LoopbackRegistries;
 use machinist_runtime::context::settings::{Controllers, Settings};
 
 use crate::admin::DebugAccess;
 
 pub(crate) use binary_name::BinaryName;
 pub(crate) use command_line::CommandLine;
-use machines::MachineFlags;
-use owners::OwnerFlags;
-use record::RecordFlags;
-use requests::RequestFlags;
-use sandbox::SandboxFlags;
-pub(crate) use sandbox::SandboxSettings;
-use secrets::SecretFlags;
+use machines::{MachineFlags, OwnerFlags, SecretFlags};
+use plugins::{RecordFlags, SandboxFlags};
 use unused::UnusedFlags;
-use value::{Count, Positive};
+use value::{Count, FlagType, Positive, Problems, ServerAddress};
 pub(crate) use value::{FlagValue, LogFormat};
 pub(crate) use without_subcommand::{BinaryChoice, VARIABLE, chosen_binary};
+
+/// The namespace of the host, its Machines and its plugins, unless a flag names another.
+pub(crate) const NAMESPACE: &str = "machinist-system";
+
+/// The port of the host's HTTP server, unless a flag names another.
+pub(crate) const PORT: u16 = 10_259;
 
 /// The defaults of all flags that are settings. The cluster has no name before its API server is reached.
 fn defaults() -> Settings {
@@ -110,7 +109,7 @@ pub(crate) struct ProcessFlags {
     #[arg(long, default_value = "", value_name = "FILE|inClusterConfig")]
     pub(crate) control_kubeconfig: String,
     /// Namespace of the Machines, their classes, Secrets and Leases
-    #[arg(long, default_value = "machinist-system")]
+    #[arg(long, default_value = NAMESPACE)]
     pub(crate) namespace: String,
     /// Namespace of the plugins' ConfigMaps; empty means --namespace. Anyone who can write ConfigMaps there can run
     /// code in the host
@@ -135,7 +134,7 @@ pub(crate) struct ProcessFlags {
     pub(crate) grants_ceiling: Option<PathBuf>,
     /// Allow plugins from registries on the host's own machine (`oci:`), without TLS. For tests and development only:
     /// anyone who can write ConfigMaps in the plugin namespace can then send requests to programs next to the host
-    #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(long, default_value_t = (plugins::defaults().loopback_registries == LoopbackRegistries::Allowed).into(), num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) allow_loopback_registries: FlagValue<bool>,
     /// ID that marks all VMs of this cluster; empty means the UID of the namespace, which needs `get` on it. Must be
     /// unique in a cloud account and never change, also when the control plane moves or is restored: Machines with
@@ -143,15 +142,15 @@ pub(crate) struct ProcessFlags {
     #[arg(long, default_value = "", value_name = "ID")]
     pub(crate) cluster_id: String,
     /// IP address of the HTTP server for /metrics, /healthz, /readyz, /configz and /debug
-    #[arg(long, default_value = "0.0.0.0", value_name = "IP")]
-    pub(crate) address: FlagValue<IpAddr>,
+    #[arg(long, default_value_t = ServerAddress::default().into(), value_name = "IP")]
+    pub(crate) address: FlagValue<ServerAddress>,
     /// Clients that may read /debug: `loopback` allows only clients on the pod's loopback address, such as
     /// port-forwards; `authorized` also allows clients with a token for the audience machinist whose account may `get`
     /// the nonResourceURL, and the host then needs the ClusterRole system:auth-delegator
     #[arg(long, default_value = "loopback", value_name = "loopback|authorized")]
     pub(crate) debug_access: FlagValue<DebugAccess>,
     /// Port of the HTTP server; 0 picks a free port and logs it
-    #[arg(long, default_value = "10259", allow_hyphen_values = true)]
+    #[arg(long, default_value_t = PORT.into(), allow_hyphen_values = true)]
     pub(crate) port: FlagValue<u16>,
     /// Serve profiles at /debug/pprof/ of the HTTP server
     #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
@@ -177,6 +176,47 @@ pub(crate) struct ProcessFlags {
     /// Verbosity of the logs: 0 to 3 mean `info`, 4 and 5 `debug`, more `trace`; ignored if --log is set
     #[arg(short = 'v', long = "v", default_value = "0", value_name = "LEVEL", allow_hyphen_values = true)]
     pub(crate) verbosity: FlagValue<Count>,
+}
+
+/// Rate of requests to the API servers.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct RequestFlags {
+    /// Requests per second to each API server, on average; `none` means no limit: the server then limits its clients
+    /// with the FlowSchema in deploy/flowcontrol. Leases, watches and Events do not count
+    #[arg(long, default_value = "none", value_name = "RATE|none", allow_hyphen_values = true)]
+    pub(crate) kube_api_qps: FlagValue<PerSecond>,
+    /// Burst of requests to each API server if --kube-api-qps is a number; 0 means 10
+    #[arg(long, default_value = "30", value_name = "COUNT", allow_hyphen_values = true)]
+    pub(crate) kube_api_burst: FlagValue<Count>,
+}
+
+impl RequestFlags {
+    /// `None` without a limit.
+    pub(super) fn rate(&self, problems: &mut Problems) -> Option<Rate> {
+        /// The burst of Go's client for 0.
+        const DEFAULT_BURST: u32 = 10;
+        let per_second = problems.take(&self.kube_api_qps);
+        let burst = problems.take(&self.kube_api_burst).0;
+        let burst = if burst == 0 { DEFAULT_BURST } else { burst };
+        per_second.0.map(|per_second| Rate { per_second, burst })
+    }
+}
+
+/// A number above zero, or none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PerSecond(Option<f64>);
+
+impl FlagType for PerSecond {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        match text.parse::<f32>() {
+            Ok(number) if number > 0.0 && number.is_finite() => Ok(Self(Some(f64::from(number)))),
+            _ => Err("must be a number above 0, or none for no limit".to_owned()),
+        }
+    }
 }
 
 /// Election of the leader.

@@ -90,11 +90,11 @@ struct KlogFlags {
 impl UnusedFlags {
     /// Checks the values as machine-controller-manager does.
     pub(super) fn check(&self, is_profiling: bool, problems: &mut Problems) {
-        if problems.take("--contention-profiling", &self.contention_profiling) && !is_profiling {
+        if problems.take(&self.contention_profiling) && !is_profiling {
             problems.add("--contention-profiling=true: needs --profiling=true");
         }
-        problems.take("--kube-api-content-type", &self.kube_api_content_type);
-        problems.take("--machine-safety-overshooting-period", &self.machine_safety_overshooting_period);
-        problems.take("--controller-start-interval", &self.controller_start_interval);
+        problems.take(&self.kube_api_content_type);
+        problems.take(&self.machine_safety_overshooting_period);
+        problems.take(&self.controller_start_interval);
     }
 }

@@ -1,22 +1,21 @@
 //! The value of a flag as it was typed, valid or not: all invalid values are reported together.
 
-use std::convert::Infallible;
+use std::ffi::OsStr;
 use std::fmt;
-use std::net::IpAddr;
-use std::str::FromStr;
+use std::marker::PhantomData;
+use std::net::{IpAddr, Ipv4Addr};
 
+use clap::builder::{StringValueParser, TypedValueParser, ValueParserFactory};
+use clap::{Arg, Command};
 use jiff::SignedDuration;
 use machinist_runtime::context::settings::Controllers;
 
 use crate::admin::DebugAccess;
 
-/// A type of values that flags have.
-pub(crate) trait FlagType: Clone {
+/// A type of values that flags have. Its default replaces an invalid value until all flags are checked.
+pub(crate) trait FlagType: Clone + Default + Send + Sync + 'static {
     /// Parses the text of a flag. The error is a part of a sentence that begins with "must".
     fn parse(text: &str) -> Result<Self, String>;
-
-    /// Replaces an invalid value until all flags are checked. Nothing else uses it.
-    fn placeholder() -> Self;
 }
 
 /// A type whose values are defaults of flags.
@@ -28,9 +27,9 @@ pub(crate) trait AsTyped: FlagType {
 /// The text of a flag, and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct FlagValue<T> {
-    pub(crate) text: String,
-    /// The parsed value, or the error.
-    pub(crate) value: Result<T, String>,
+    text: String,
+    /// The parsed value, or the problem with the name of the flag.
+    value: Result<T, String>,
 }
 
 impl<T: AsTyped> From<T> for FlagValue<T> {
@@ -45,11 +44,31 @@ impl<T> fmt::Display for FlagValue<T> {
     }
 }
 
-impl<T: FlagType> FromStr for FlagValue<T> {
-    type Err = Infallible;
+impl<T: FlagType> ValueParserFactory for FlagValue<T> {
+    type Parser = FlagParser<T>;
 
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self { text: text.to_owned(), value: T::parse(text) })
+    fn value_parser() -> FlagParser<T> {
+        FlagParser(PhantomData)
+    }
+}
+
+/// Parses the value of a flag for clap, which would end at the first invalid value.
+#[derive(Clone)]
+pub(crate) struct FlagParser<T>(PhantomData<T>);
+
+impl<T: FlagType> TypedValueParser for FlagParser<T> {
+    type Value = FlagValue<T>;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<FlagValue<T>, clap::Error> {
+        let text = StringValueParser::new().parse_ref(command, arg, value)?;
+        let flag = arg.and_then(Arg::get_long).unwrap_or_default();
+        let value = T::parse(&text).map_err(|wrong| format!("--{flag}={text}: {wrong}"));
+        Ok(FlagValue { text, value })
     }
 }
 
@@ -59,14 +78,11 @@ pub(crate) struct Problems(Vec<String>);
 
 impl Problems {
     /// Returns the value of a flag, or adds a problem and returns a placeholder.
-    pub(crate) fn take<T: FlagType>(&mut self, flag: &str, typed: &FlagValue<T>) -> T {
-        match &typed.value {
-            Ok(value) => value.clone(),
-            Err(wrong) => {
-                self.add(format!("{flag}={}: {wrong}", typed.text));
-                T::placeholder()
-            }
-        }
+    pub(crate) fn take<T: FlagType>(&mut self, typed: &FlagValue<T>) -> T {
+        typed.value.clone().unwrap_or_else(|problem| {
+            self.add(problem);
+            T::default()
+        })
     }
 
     pub(crate) fn add(&mut self, problem: impl Into<String>) {
@@ -94,10 +110,6 @@ impl FlagType for SignedDuration {
             .map_err(|error| format!("must be a duration such as 90s, 10m or 2h30m: {error}"))?;
         if value < Self::ZERO { Err("must not be negative".to_owned()) } else { Ok(value) }
     }
-
-    fn placeholder() -> Self {
-        Self::ZERO
-    }
 }
 
 /// With the largest unit that needs no fraction: 90s, 2m, 96h.
@@ -123,10 +135,6 @@ impl FlagType for bool {
             _ => Err("must be true or false".to_owned()),
         }
     }
-
-    fn placeholder() -> Self {
-        false
-    }
 }
 
 impl AsTyped for bool {
@@ -141,13 +149,26 @@ impl AsTyped for Controllers {
     }
 }
 
-impl FlagType for IpAddr {
-    fn parse(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|_| "must be an IP address such as 0.0.0.0 or ::, not a name".to_owned())
-    }
+/// The address of a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerAddress(pub(crate) IpAddr);
 
-    fn placeholder() -> Self {
-        Self::from([0, 0, 0, 0])
+impl Default for ServerAddress {
+    fn default() -> Self {
+        Self(Ipv4Addr::UNSPECIFIED.into())
+    }
+}
+
+impl FlagType for ServerAddress {
+    fn parse(text: &str) -> Result<Self, String> {
+        let address = text.parse().map(Self);
+        address.map_err(|_| "must be an IP address such as 0.0.0.0 or ::, not a name".to_owned())
+    }
+}
+
+impl AsTyped for ServerAddress {
+    fn as_typed(&self) -> String {
+        self.0.to_string()
     }
 }
 
@@ -159,33 +180,27 @@ impl FlagType for DebugAccess {
             _ => Err("must be loopback or authorized".to_owned()),
         }
     }
-
-    fn placeholder() -> Self {
-        Self::Loopback
-    }
 }
 
 impl FlagType for u16 {
     fn parse(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| "must be a port from 1 to 65535, or 0 for a free one".to_owned())
     }
+}
 
-    fn placeholder() -> Self {
-        0
+impl AsTyped for u16 {
+    fn as_typed(&self) -> String {
+        self.to_string()
     }
 }
 
 /// A whole number, 0 or more.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count(pub(crate) u32);
 
 impl FlagType for Count {
     fn parse(text: &str) -> Result<Self, String> {
         text.parse().map(Self).map_err(|_| "must be a whole number, 0 or more".to_owned())
-    }
-
-    fn placeholder() -> Self {
-        Self(0)
     }
 }
 
@@ -196,7 +211,7 @@ impl AsTyped for Count {
 }
 
 /// A whole number, 1 or more.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Positive(pub(crate) u32);
 
 impl FlagType for Positive {
@@ -205,10 +220,6 @@ impl FlagType for Positive {
             Ok(number) if number > 0 => Ok(Self(number)),
             _ => Err("must be a whole number, 1 or more".to_owned()),
         }
-    }
-
-    fn placeholder() -> Self {
-        Self(1)
     }
 }
 
@@ -225,7 +236,7 @@ impl From<usize> for Positive {
 }
 
 /// A share from 1 to 100 percent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Percent(pub(crate) u32);
 
 impl FlagType for Percent {
@@ -234,10 +245,6 @@ impl FlagType for Percent {
             Ok(share @ 1..=100) => Ok(Self(share)),
             _ => Err("must be a whole number from 1 to 100".to_owned()),
         }
-    }
-
-    fn placeholder() -> Self {
-        Self(100)
     }
 }
 
@@ -248,7 +255,7 @@ impl AsTyped for Percent {
 }
 
 /// A limit for a group: a number, or a share in percent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct NumberOrPercent(pub(crate) String);
 
 impl FlagType for NumberOrPercent {
@@ -263,10 +270,6 @@ impl FlagType for NumberOrPercent {
             Err("must be a whole number such as 1, or a share from 0% to 100%".to_owned())
         }
     }
-
-    fn placeholder() -> Self {
-        Self(String::new())
-    }
 }
 
 impl AsTyped for NumberOrPercent {
@@ -275,8 +278,9 @@ impl AsTyped for NumberOrPercent {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LogFormat {
+    #[default]
     Text,
     Json,
 }
@@ -289,14 +293,10 @@ impl FlagType for LogFormat {
             _ => Err("must be text or json".to_owned()),
         }
     }
-
-    fn placeholder() -> Self {
-        Self::Text
-    }
 }
 
 /// A content type of the API.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ContentType;
 
 impl FlagType for ContentType {
@@ -306,10 +306,6 @@ impl FlagType for ContentType {
             _ => Err("must be application/json, application/yaml or application/vnd.kubernetes.protobuf"
                 .to_owned()),
         }
-    }
-
-    fn placeholder() -> Self {
-        Self
     }
 }
 

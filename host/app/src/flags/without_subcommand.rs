@@ -7,8 +7,7 @@ use std::ffi::{OsStr, OsString};
 use clap::{Args, Command};
 
 use super::BinaryName;
-use super::machines::MachineFlags;
-use super::owners::OwnerFlags;
+use super::machines::{MachineFlags, OwnerFlags};
 use super::unused::OVERSHOOTING_PERIOD;
 
 /// The environment variable by which an image names the binary that this program replaces.

@@ -2,17 +2,14 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `sets` | which sets belong to a deployment, and which has its template |
-//! | `template` | compares and prints templates |
+//! | `sets` | which sets belong to a deployment, and which has its template; compares and prints templates |
 //! | `notes` | the conditions of an object that needs attention |
 
 mod notes;
 mod sets;
-mod template;
 
 pub(crate) use notes::{Note, of_deployment, of_machine, of_set};
-pub(crate) use sets::{Sets, revision, template_of};
-pub(crate) use template::{is_same, text};
+pub(crate) use sets::{Sets, is_same, revision, template_of, text};
 
 use kube::core::ObjectMeta;
 

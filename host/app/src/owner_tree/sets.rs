@@ -1,4 +1,4 @@
-//! The sets of a deployment.
+//! The sets of a deployment, and their templates.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use machinist_api::{MachineDeployment, MachineSet, names};
 use machinist_core::machine_deployment::{SetCandidate, current, find_revision, parse_revision};
 use machinist_core::value::id::Name;
 use machinist_runtime::template_fact;
+use serde_json::Value;
 
 use super::{annotation, controller_uid, name};
 
@@ -81,4 +82,23 @@ pub(crate) fn template_of(set: &MachineSet) -> MachineTemplate {
 
 fn created(set: &MachineSet) -> Timestamp {
     set.metadata.creation_timestamp.as_ref().map_or(Timestamp::MIN, |time| time.0)
+}
+
+/// Machines of one are good for the other.
+pub(crate) fn is_same(one: &MachineTemplate, other: &MachineTemplate) -> bool {
+    template_fact(one).makes_the_same_as(&template_fact(other), names::labels::TEMPLATE_HASH)
+}
+
+/// As it is shown: without the label of its hash, which sets have and deployments do not.
+pub(crate) fn text(template: &MachineTemplate) -> Value {
+    let mut value = serde_json::to_value(template).unwrap_or_default();
+    if let Some(labels) = value.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
+        labels.remove(names::labels::TEMPLATE_HASH);
+        if labels.is_empty()
+            && let Some(metadata) = value.pointer_mut("/metadata").and_then(Value::as_object_mut)
+        {
+            metadata.remove("labels");
+        }
+    }
+    value
 }

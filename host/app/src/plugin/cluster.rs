@@ -3,16 +3,55 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::core::ObjectMeta;
+use machinist_plugin_host::Keys;
 use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{RawConfigMap, shown};
 use serde_json::Value;
 
 use crate::args::ClusterFlags;
 use crate::cluster::client_of;
+use crate::plugin::ship::ownership::MANAGER;
 
 /// The ConfigMaps of the namespace.
 pub(crate) async fn config_maps(flags: &ClusterFlags) -> anyhow::Result<Api<ConfigMap>> {
     Ok(Api::namespaced(client_of(&flags.access).await?, &flags.namespace))
+}
+
+/// Reads a ConfigMap, as the host sees it.
+pub(crate) async fn read(api: &Api<ConfigMap>, name: &str) -> anyhow::Result<RawConfigMap> {
+    let map = api.get(name).await.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
+    Ok(raw(map))
+}
+
+/// Reads the metadata alone, which is small also where the ConfigMap holds a component. `task`: for the error.
+pub(crate) async fn metadata(api: &Api<ConfigMap>, name: &str, task: &str) -> anyhow::Result<ObjectMeta> {
+    let map = api.get_metadata(name).await.map_err(|error| explained(error, task))?;
+    Ok(map.metadata)
+}
+
+/// Lists the metadata of the ConfigMaps with these labels.
+pub(crate) async fn list(api: &Api<ConfigMap>, labels: &str, task: &str) -> anyhow::Result<Vec<ObjectMeta>> {
+    let maps = api.list_metadata(&ListParams::default().labels(labels)).await;
+    let maps = maps.map_err(|error| explained(error, task))?;
+    Ok(maps.items.into_iter().map(|map| map.metadata).collect())
+}
+
+/// Changes these fields of a ConfigMap.
+pub(crate) async fn patch(
+    api: &Api<ConfigMap>,
+    name: &str,
+    patch: &Value,
+    task: &str,
+) -> anyhow::Result<ConfigMap> {
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch(name, &params, &Patch::Merge(patch)).await.map_err(|error| explained(error, task))
+}
+
+/// The status annotation, which the host writes.
+pub(crate) fn status_annotation(meta: &ObjectMeta) -> Option<&str> {
+    meta.annotations.as_ref()?.get(Keys::STATUS_ANNOTATION).map(String::as_str)
 }
 
 /// As the host sees it.

@@ -78,7 +78,7 @@ impl Texts {
 }
 
 /// Reads a component, packed or not.
-pub(crate) fn read_packed(path: &Path) -> anyhow::Result<Packed> {
+fn read_packed(path: &Path) -> anyhow::Result<Packed> {
     let context = || format!("failed to read the component in {}", path.display());
     let size = std::fs::metadata(path).with_context(context)?.len();
     anyhow::ensure!(size <= MOST_BYTES, "{} has {size} bytes, and {MOST_BYTES} are the most", path.display());
@@ -111,6 +111,12 @@ pub(crate) fn declared(name: &str, component: Packed, texts: &Texts) -> anyhow::
     Ok(raw.declared()?.with(component))
 }
 
+/// Declares the component in a file, by the name of the file.
+pub(crate) fn declared_in(path: &Path, texts: &Texts) -> anyhow::Result<Declared> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    declared(&name, read_packed(path)?, texts)
+}
+
 /// Inspects a component as the host does: verifies it, compiles it in a process of its own, links it, and calls
 /// `describe`. The compiled code is deleted afterwards.
 pub(crate) async fn inspect_in_sandbox(declared: Declared) -> anyhow::Result<Inspected> {
@@ -123,8 +129,14 @@ pub(crate) async fn inspect_in_sandbox(declared: Declared) -> anyhow::Result<Ins
 /// Inspects a component. Fails with the host's reason if the host would refuse it.
 pub(crate) async fn may_load(declared: Declared) -> anyhow::Result<Inspected> {
     let inspected = inspect_in_sandbox(declared).await?;
+    accepted(&inspected)?;
+    Ok(inspected)
+}
+
+/// Fails with the host's reason if the host would refuse the component.
+pub(crate) fn accepted(inspected: &Inspected) -> anyhow::Result<()> {
     match &inspected.refusal {
-        None => Ok(inspected),
+        None => Ok(()),
         Some(reason) => bail!("the host would refuse it: {reason}"),
     }
 }

@@ -3,8 +3,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `ship` | `push`, `sign`, `bundle`, `resolve`: from a file to a cluster or a registry |
-//! | `show` | `list`, `inspect`, `diff`, `logs` |
-//! | `try_out` | `trial`, `promote`, `rollback`: canaries and shadows |
+//! | `show` | `list`, `inspect`, `diff`, `logs`; `trial`, `promote`, `rollback` for canaries and shadows |
 //! | `cluster` | ConfigMaps of plugins in a cluster |
 //! | `file` | a component and its texts in files |
 
@@ -12,4 +11,3 @@ pub(crate) mod cluster;
 pub(crate) mod file;
 pub(crate) mod ship;
 pub(crate) mod show;
-pub(crate) mod try_out;

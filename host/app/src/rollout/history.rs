@@ -1,17 +1,17 @@
-//! The templates that a deployment can return to. Pure.
+//! The templates that a deployment can return to, and where they differ. Pure.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use anyhow::{Context, Result, bail};
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use machinist_api::names::annotations::REVISION_HISTORY;
 use machinist_api::{MachineDeployment, MachineSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::differences::{Difference, differences};
-use super::{titled, undo};
+use super::change::not_found;
+use super::titled;
+use crate::output;
 use crate::owner_tree::{Sets, annotation, count, name, template_of, text};
 
 /// The annotation in which kubectl and others keep the reason of a change.
@@ -55,9 +55,7 @@ pub(super) fn table(name: &str, history: &[Kept]) -> String {
     if history.is_empty() {
         return format!("{}\nNo rollout history found.", titled(name));
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["REVISION", "MACHINESET", "CLASS", "MACHINES", "CHANGE-CAUSE"]);
+    let mut table = output::table(["REVISION", "MACHINESET", "CLASS", "MACHINES", "CHANGE-CAUSE"]);
     for kept in history {
         let current = if kept.is_current { " (current)" } else { "" };
         table.add_row([
@@ -89,7 +87,7 @@ pub(super) struct Details {
 pub(super) fn details(deployment: &MachineDeployment, sets: &[MachineSet], revision: i64) -> Result<Details> {
     let sets = Sets::of(deployment, sets);
     let name = name(&deployment.metadata).to_owned();
-    let Some((_, set)) = sets.of_revision(revision) else { bail!(undo::not_found(&name, &sets, revision)) };
+    let Some((_, set)) = sets.of_revision(revision) else { bail!(not_found(&name, &sets, revision)) };
     let template = text(&template_of(set));
     let differences = differences(&template, &text(&deployment.spec.template));
     Ok(Details { name, kept: entry(revision, set, sets.current_revision()), template, differences })
@@ -123,6 +121,61 @@ pub(super) fn page(details: &Details) -> Result<String> {
         let _ = writeln!(out, "  {field}: {} instead of {}", value(is), value(was));
     }
     Ok(out)
+}
+
+/// A field that is not the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Difference {
+    field: String,
+    was: Option<String>,
+    is: Option<String>,
+}
+
+/// All of them, by field.
+fn differences(was: &Value, is: &Value) -> Vec<Difference> {
+    let (was, is) = (fields(was), fields(is));
+    let mut all: Vec<&String> = was.keys().chain(is.keys()).collect();
+    all.sort();
+    all.dedup();
+    let differ = all.into_iter().filter(|field| was.get(*field) != is.get(*field));
+    differ
+        .map(|field| Difference {
+            field: field.clone(),
+            was: was.get(field).cloned(),
+            is: is.get(field).cloned(),
+        })
+        .collect()
+}
+
+/// Each that has a value, by its path.
+fn fields(value: &Value) -> BTreeMap<String, String> {
+    let mut fields = BTreeMap::new();
+    collect(String::new(), value, &mut fields);
+    fields
+}
+
+fn collect(path: String, value: &Value, fields: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Null => {}
+        Value::Object(inner) => {
+            for (key, value) in inner {
+                // Names of labels and the like have dots of their own.
+                let step = match (path.is_empty(), key.contains(['.', '/'])) {
+                    (_, true) => format!("{path}[{key}]"),
+                    (true, false) => key.clone(),
+                    (false, false) => format!("{path}.{key}"),
+                };
+                collect(step, value, fields);
+            }
+        }
+        Value::Array(items) => {
+            for (number, item) in items.iter().enumerate() {
+                collect(format!("{path}[{number}]"), item, fields);
+            }
+        }
+        Value::String(text) => drop(fields.insert(path, text.clone())),
+        Value::Bool(_) | Value::Number(_) => drop(fields.insert(path, value.to_string())),
+    }
 }
 
 #[cfg(test)]
@@ -221,5 +274,22 @@ pub(super) mod tests {
         }
         let gone = details(&deployment, &sets, 1).unwrap_err().to_string();
         assert!(gone.contains("kept are 2, 3"), "{gone}");
+    }
+
+    #[test]
+    fn fields_that_differ_are_named_with_both_values() {
+        let was = json!({ "a": { "b": 1, "x/y": "z" }, "list": [{ "k": "v" }], "same": true, "none": null });
+        let is = json!({ "a": { "b": 2 }, "list": [{ "k": "w" }, "more"], "same": true });
+        let shown: Vec<String> = differences(&was, &is)
+            .into_iter()
+            .map(|one| {
+                format!("{} {:?} {:?}", one.field, one.was.unwrap_or_default(), one.is.unwrap_or_default())
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [r#"a.b "1" "2""#, r#"a[x/y] "z" """#, r#"list[0].k "v" "w""#, r#"list[1] "" "more""#,]
+        );
+        assert!(differences(&was, &was).is_empty());
     }
 }

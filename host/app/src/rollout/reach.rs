@@ -2,16 +2,14 @@
 
 use anyhow::{Result, bail};
 use kube::Api;
-use kube::api::{ListParams, Patch, PatchParams};
-use kube::core::DeserializeGuard;
+use kube::api::{Patch, PatchParams};
 use machinist_api::{MachineDeployment, MachineSet};
 use serde_json::Value;
 
 use crate::args::SubjectFlags;
 use crate::args::invocation_name::InvocationName;
 use crate::cluster::subject;
-use crate::cluster::{Cluster, explained, instead, is_missing, reach};
-use crate::tree::readable;
+use crate::cluster::{Cluster, explained, instead, is_missing, names_of, reach};
 
 /// The field manager of what is written.
 const MANAGER: &str = "machinist-rollout";
@@ -52,22 +50,13 @@ impl Deployment {
             let task = format!("read MachineDeployment {name} in namespace {namespace}");
             return explained(error, &task, "get on machinedeployments");
         }
-        let others = self.api().list_metadata(&ListParams::default().limit(500)).await;
-        let names: Vec<String> =
-            others.into_iter().flatten().filter_map(|other| other.metadata.name).collect();
-        let help = instead(&names, name, "MachineDeployment");
+        let help = instead(&names_of(&self.api()).await, name, "MachineDeployment");
         anyhow::anyhow!("there is no MachineDeployment {name} in namespace {namespace}: {help}")
     }
 
     /// All sets of its namespace.
     pub(super) async fn sets(&self) -> Result<Vec<MachineSet>> {
-        let api: Api<DeserializeGuard<MachineSet>> =
-            Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
-        let task = format!("list MachineSets of namespace {}", self.cluster.namespace);
-        let listed = api.list(&ListParams::default()).await;
-        listed
-            .map(|list| readable(list.items))
-            .map_err(|error| explained(error, &task, "list on machinesets"))
+        self.cluster.list("list on machinesets").await
     }
 
     /// Writes it. The patch has the uid, so that another one of the same name is not written.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use machinist_plugin_host::{CacheKey, HostSettings, LoopbackRegistries, PluginHost, RecordSettings};
+use machinist_plugin_host::{CacheKey, HostSettings, PluginHost};
 use machinist_runtime::context::clock::Clock;
 use machinist_runtime::context::settings::{Controllers, Settings};
 use machinist_runtime::metrics::Metrics;
@@ -43,12 +43,13 @@ use tracing_subscriber::EnvFilter;
 
 use crate::COMPILE;
 use crate::admin::{self, AdminSources, DebugAccess, Refusals, Reviewer};
-use crate::flags::{CommandLine, LogFormat, ProcessFlags, SandboxSettings};
+use crate::flags::{CommandLine, LogFormat, ProcessFlags};
 use crate::run::counters::LeaseCounters;
 use crate::run::failures::PluginFailures;
 use crate::run::plugin_host_port::PluginHostPort;
 use crate::run::pull_secrets::{Secrets, ceiling, trust};
 use crate::run::signature_rule::Rule;
+use crate::run::without_drivers::WithoutDrivers;
 
 /// How long leadership may take to be given back.
 const RELEASE: Duration = Duration::from_secs(6);
@@ -70,8 +71,8 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
     let host = cache
         .as_ref()
         .map(|cache| {
-            let wanted = (checked.record, checked.loopback_registries, checked.sandbox);
-            plugin_host((&flags, cache.path()), wanted, &failures, &clients.control)
+            let settings = checked.host;
+            plugin_host(settings, (&flags, cache.path()), &failures, &clients.control)
         })
         .transpose()?;
     let (ready, is_ready) = watch::channel(false);
@@ -153,15 +154,8 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
 
 fn ports(host: Option<&PluginHost>, failures: Arc<PluginFailures>) -> Ports {
     match host {
-        Some(host) => {
-            let plugin_host_port = Arc::new(PluginHostPort::new(host.clone(), failures));
-            Ports {
-                drivers: plugin_host_port.clone(),
-                policies: plugin_host_port.clone(),
-                plugins: plugin_host_port,
-            }
-        }
-        None => without_drivers::ports(),
+        Some(host) => Ports::of(PluginHostPort { host: host.clone(), failures }),
+        None => Ports::of(WithoutDrivers),
     }
 }
 
@@ -222,25 +216,23 @@ fn log(format: LogFormat, filter: EnvFilter) {
 }
 
 fn plugin_host(
+    mut settings: HostSettings,
     (flags, cache): (&ProcessFlags, &Path),
-    (record, loopback_registries, sandbox): (Option<RecordSettings>, LoopbackRegistries, SandboxSettings),
     failures: &Arc<PluginFailures>,
     control: &kube::Client,
 ) -> anyhow::Result<PluginHost> {
-    let executable =
+    settings.cache_dir = cache.to_owned();
+    settings.cache_key = CacheKey::File(cache.join("key"));
+    settings.compiler =
         std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
-    let key = CacheKey::File(cache.join("key"));
-    let mut settings = HostSettings::new(cache, key, executable, [COMPILE.into()]);
+    settings.compiler_args = vec![COMPILE.into()];
     settings.trust = trust(flags, &plugin_namespace(flags))?;
     settings.grants_ceiling = ceiling(flags)?;
     settings.counters = Some(Arc::new(LeaseCounters::new(control.clone(), &flags.namespace)));
     settings.pull_secrets = Some(Arc::new(Secrets(control.clone())));
-    if let Some(record) = &record {
+    if let Some(record) = &settings.record {
         info!(folder = %record.folder.display(), "calls of drivers are recorded");
     }
-    settings.record = record;
-    settings.loopback_registries = loopback_registries;
-    sandbox.apply(&mut settings);
     let failures = failures.clone();
     settings.egress.on_refusal = Some(Arc::new(move |notice| failures.refused(notice)));
     PluginHost::start(settings)

@@ -23,19 +23,13 @@ use machinist_runtime::ports::{
     Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginStatus as PortStatus, Plugins,
 };
 
-use crate::plugin::try_out::shadow;
+use crate::plugin::show::shadow;
 use crate::run::failures::PluginFailures;
 
 /// Both ports in one.
 pub(crate) struct PluginHostPort {
-    host: PluginHost,
-    failures: Arc<PluginFailures>,
-}
-
-impl PluginHostPort {
-    pub(crate) fn new(host: PluginHost, failures: Arc<PluginFailures>) -> Self {
-        Self { host, failures }
-    }
+    pub(crate) host: PluginHost,
+    pub(crate) failures: Arc<PluginFailures>,
 }
 
 macro_rules! to_host {

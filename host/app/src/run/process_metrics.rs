@@ -49,8 +49,7 @@ impl Collector for Process {
         let whole = |value: Option<u64>| value.map(|value| value as f64);
         for (name, help, value) in [
             (
-                "process_start_time_seconds",
-                "When this process started, since 1970",
+                "process_start_time_seconds", "When this process started, since 1970",
                 figures.start_time_seconds,
             ),
             ("process_resident_memory_bytes", "Memory of this process in RAM", whole(figures.resident_bytes)),
@@ -134,12 +133,8 @@ mod tests {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         for name in [
-            "machinist_build_info{version=",
-            "process_cpu_seconds_total ",
-            "process_start_time_seconds ",
-            "process_resident_memory_bytes ",
-            "process_virtual_memory_bytes ",
-            "process_open_fds ",
+            "machinist_build_info{version=", "process_cpu_seconds_total ", "process_start_time_seconds ",
+            "process_resident_memory_bytes ", "process_virtual_memory_bytes ", "process_open_fds ",
             "process_max_fds ",
         ] {
             assert!(text.lines().any(|line| line.starts_with(name)), "{name} is missing in\n{text}");

@@ -13,14 +13,9 @@ use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_runtime::each_driver_call;
-use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
+use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins};
 
-pub(crate) fn ports() -> Ports {
-    let none = Arc::new(WithoutDrivers);
-    Ports { drivers: none.clone(), policies: none.clone(), plugins: none }
-}
-
-struct WithoutDrivers;
+pub(crate) struct WithoutDrivers;
 
 fn refusal(provider: &ProviderName) -> Refusal {
     let hint = "; this process does not run the controller of Machines".to_owned();

@@ -13,7 +13,7 @@ use kube::{Api, Resource};
 use machinist_api::{Machine, MachineDeployment, MachineSet};
 use serde::de::DeserializeOwned;
 
-use super::gather::RIGHTS;
+use super::RIGHTS;
 use super::grow::Objects;
 use crate::cluster::{Cluster, explained, message_of};
 

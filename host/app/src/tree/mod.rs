@@ -2,16 +2,13 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `gather` | reads a namespace |
-//! | `follow` | follows it by watches |
+//! | `follow` | follows a namespace by watches |
 //! | `grow` | objects to trees |
 //! | `model` | the trees, as `-o json` prints them |
 //! | `pick` | which trees are shown |
-//! | `print`, `draw` | trees as text |
+//! | `print` | trees as text |
 
-mod draw;
 mod follow;
-mod gather;
 mod grow;
 mod model;
 mod pick;
@@ -27,19 +24,21 @@ use jiff::Timestamp;
 
 use crate::args::invocation_name::InvocationName;
 use crate::args::{Output, TreeFlags};
-use crate::cluster::reach;
+use crate::cluster::{Cluster, reach};
 use crate::output::flush;
 
-pub(crate) use gather::readable;
 use grow::{Objects, grow};
 use model::Forest;
 use pick::Subject;
+
+/// The rights that the command needs.
+const RIGHTS: &str = "list (and for --watch watch) on machinedeployments, machinesets and machines";
 
 pub(crate) async fn tree(flags: TreeFlags, invoked_as: InvocationName) -> Result<()> {
     let subject = Subject::parse(&flags.subject, invoked_as.program())?;
     let cluster = reach(&flags.place).await?;
     let shown = |objects: &Objects| pick::pick(grow(objects, &cluster.namespace), &subject);
-    let mut last = shown(&gather::gather(&cluster).await?)?;
+    let mut last = shown(&gather(&cluster).await?)?;
     if !flags.watch {
         return print(&last, flags.output);
     }
@@ -54,6 +53,13 @@ pub(crate) async fn tree(flags: TreeFlags, invoked_as: InvocationName) -> Result
         }
         follower.changed().await?;
     }
+}
+
+/// All objects of the three kinds.
+async fn gather(cluster: &Cluster) -> Result<Objects> {
+    let (deployments, sets, machines) =
+        tokio::try_join!(cluster.list(RIGHTS), cluster.list(RIGHTS), cluster.list(RIGHTS))?;
+    Ok(Objects { deployments, sets, machines })
 }
 
 /// Somebody reads the screen, where times go on.

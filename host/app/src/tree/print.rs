@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::draw::{Branch, draw};
 use super::model::{DeploymentNode, Forest, MachineNode, Role, SetNode};
 use crate::explain::short;
 use crate::owner_tree::Note;
@@ -169,4 +168,72 @@ fn sentence(note: &Note, now: Timestamp) -> String {
 
 fn age(since: Timestamp, now: Timestamp) -> String {
     short(now.duration_since(since).max(SignedDuration::ZERO))
+}
+
+/// A line, its notes, and its children.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Branch {
+    line: String,
+    notes: Vec<String>,
+    children: Vec<Branch>,
+}
+
+impl Branch {
+    fn leaf(line: impl Into<String>) -> Self {
+        Self { line: line.into(), ..Self::default() }
+    }
+}
+
+/// The trees, one after the other.
+fn draw(roots: &[Branch]) -> String {
+    let mut out = String::new();
+    for (number, root) in roots.iter().enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        grow(root, "", "", &mut out);
+    }
+    out
+}
+
+/// `first`: the prefix of its line; `rest`: the prefix of the lines below.
+fn grow(branch: &Branch, first: &str, rest: &str, out: &mut String) {
+    let mut line = |before: &str, text: &str| {
+        out.push_str(before);
+        out.push_str(text);
+        out.push('\n');
+    };
+    line(first, &branch.line);
+    let stem = if branch.children.is_empty() { "   " } else { "│  " };
+    for note in &branch.notes {
+        line(&format!("{rest}{stem}"), note);
+    }
+    let Some((last, others)) = branch.children.split_last() else { return };
+    for child in others {
+        grow(child, &format!("{rest}├─ "), &format!("{rest}│  "), out);
+    }
+    grow(last, &format!("{rest}└─ "), &format!("{rest}   "), out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stems_go_on_as_long_as_something_hangs_on_them() {
+        let noted = |line: &str, children| Branch { line: line.into(), notes: vec!["why".into()], children };
+        let tree = noted("a", vec![noted("b", vec![Branch::leaf("c")]), noted("d", vec![])]);
+        expect_test::expect![[r#"
+            a
+            │  why
+            ├─ b
+            │  │  why
+            │  └─ c
+            └─ d
+                  why
+
+            e
+        "#]]
+        .assert_eq(&draw(&[tree, Branch::leaf("e")]));
+    }
 }

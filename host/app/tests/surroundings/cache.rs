@@ -46,9 +46,7 @@ fn a_pod_without_a_cache_folder_gets_a_temporary_one_and_says_so() {
     let mut command = unprivileged(folder.path());
     command
         .args([
-            "--machine-creation-timeout=20m",
-            "--machine-drain-timeout=2h",
-            "--machine-health-timeout=10m",
+            "--machine-creation-timeout=20m", "--machine-drain-timeout=2h", "--machine-health-timeout=10m",
         ])
         .args(["--machine-safety-orphan-vms-period=30m", "--namespace=shoot", "--v=3", "--address=127.0.0.1"])
         .arg(format!("--port={port}"))

@@ -7,13 +7,7 @@ use std::time::{Duration, Instant};
 use crate::stub::Stub;
 
 const VARIABLES: [&str; 8] = [
-    "HTTPS_PROXY",
-    "https_proxy",
-    "HTTP_PROXY",
-    "http_proxy",
-    "NO_PROXY",
-    "no_proxy",
-    "ALL_PROXY",
+    "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY",
     "all_proxy",
 ];
 

@@ -56,12 +56,7 @@ mod tests {
         assert_eq!(read("BASIC realm=\"x\""), Some(Challenge::Basic));
         assert_eq!(read("Basic"), Some(Challenge::Basic));
         for invalid in [
-            "",
-            "Negotiate",
-            "Bearer",
-            "Bearer realm",
-            "Bearer realm=\"x",
-            "Bearer service=\"a\"",
+            "", "Negotiate", "Bearer", "Bearer realm", "Bearer realm=\"x", "Bearer service=\"a\"",
             "Bearer ,,,=",
         ] {
             assert_eq!(read(invalid), None, "{invalid}");

@@ -94,31 +94,10 @@ fn is_known_pair(registry: &str, realm: &str) -> bool {
 
 /// Domains below which each name is somebody else's: only the registry itself gives tokens there.
 const SHARED_DOMAINS: [&str; 25] = [
-    "aliyuncs.com",
-    "amazonaws.com",
-    "amazonaws.com.cn",
-    "appspot.com",
-    "azure.com",
-    "azurecr.cn",
-    "azurecr.io",
-    "azurewebsites.net",
-    "cloudapp.net",
-    "cloudfront.net",
-    "fly.dev",
-    "github.io",
-    "gitlab.io",
-    "googleapis.com",
-    "herokuapp.com",
-    "nip.io",
-    "oraclecloud.com",
-    "ocir.io",
-    "pages.dev",
-    "pkg.dev",
-    "run.app",
-    "sslip.io",
-    "vercel.app",
-    "web.app",
-    "workers.dev",
+    "aliyuncs.com", "amazonaws.com", "amazonaws.com.cn", "appspot.com", "azure.com", "azurecr.cn",
+    "azurecr.io", "azurewebsites.net", "cloudapp.net", "cloudfront.net", "fly.dev", "github.io", "gitlab.io",
+    "googleapis.com", "herokuapp.com", "nip.io", "oraclecloud.com", "ocir.io", "pages.dev", "pkg.dev",
+    "run.app", "sslip.io", "vercel.app", "web.app", "workers.dev",
 ];
 
 /// Second labels under which countries register names, as in `co.uk`.

@@ -41,11 +41,7 @@ impl Annotations {
     /// Returns all names. They are about one deployment, so that they are not copied to its sets.
     pub fn all(&self) -> [&'static str; 6] {
         [
-            self.budget,
-            self.max_age,
-            self.replace_first,
-            self.remediates_in_windows,
-            self.taken,
+            self.budget, self.max_age, self.replace_first, self.remediates_in_windows, self.taken,
             self.replacing,
         ]
     }

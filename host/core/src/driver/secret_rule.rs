@@ -14,11 +14,8 @@ const OPAQUE: &str = "Opaque";
 /// Prefixes of types whose Secrets are credentials of Kubernetes itself or the records of a program: no operator can
 /// want a cloud driver to have them.
 const NEVER: [&str; 5] = [
-    "kubernetes.io/service-account-token",
-    "kubernetes.io/dockercfg",
-    "kubernetes.io/dockerconfigjson",
-    "bootstrap.kubernetes.io/",
-    "helm.sh/",
+    "kubernetes.io/service-account-token", "kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson",
+    "bootstrap.kubernetes.io/", "helm.sh/",
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -188,11 +185,8 @@ mod tests {
     fn attack_a_class_names_a_secret_of_kubernetes_itself() {
         let all = |kind: &str| SecretRules { types: [kind.to_owned()].into(), ..SecretRules::default() };
         for kind in [
-            "kubernetes.io/service-account-token",
-            "kubernetes.io/dockerconfigjson",
-            "kubernetes.io/dockercfg",
-            "bootstrap.kubernetes.io/token",
-            "helm.sh/release.v1",
+            "kubernetes.io/service-account-token", "kubernetes.io/dockerconfigjson",
+            "kubernetes.io/dockercfg", "bootstrap.kubernetes.io/token", "helm.sh/release.v1",
         ] {
             let refused = Err(WhyRefused::Type(kind.to_owned()));
             assert_eq!(check(&SecretRules::default(), (kind, None, None), None), refused);

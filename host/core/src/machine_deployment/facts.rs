@@ -288,13 +288,8 @@ impl DeploymentNames {
     /// Returns whether an annotation is copied from a deployment to its sets, and back in a rollback.
     pub(super) fn travels(&self, annotation: &str) -> bool {
         let own = [
-            self.revision,
-            self.revision_history,
-            self.desired_replicas,
-            self.max_replicas,
-            self.prefer_no_schedule,
-            self.trigger_deletion,
-            self.unfreeze,
+            self.revision, self.revision_history, self.desired_replicas, self.max_replicas,
+            self.prefer_no_schedule, self.trigger_deletion, self.unfreeze,
         ];
         let is_own = own.contains(&annotation) || self.disruption.all().contains(&annotation);
         !is_own && !self.annotations_of_tools.contains(&annotation)

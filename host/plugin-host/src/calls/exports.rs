@@ -88,16 +88,7 @@ macro_rules! questions {
 }
 
 questions![
-    Create,
-    Initialize,
-    Delete,
-    GetStatus,
-    Reboot,
-    DeleteById,
-    List,
-    GetVolumeIds,
-    ValidateClass,
-    Describe
+    Create, Initialize, Delete, GetStatus, Reboot, DeleteById, List, GetVolumeIds, ValidateClass, Describe
 ];
 
 /// Declares the questions about a Machine: what they name beside it, whether they change a VM, and for each the export,

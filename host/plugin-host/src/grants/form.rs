@@ -96,22 +96,9 @@ pub(crate) fn are_alike(one: &str, other: &str) -> bool {
 }
 
 const NAMES: [&str; 17] = [
-    "forwarded",
-    "x-host",
-    "x-http-host-override",
-    "x-http-method",
-    "x-http-method-override",
-    "x-method",
-    "x-method-override",
-    "x-original-host",
-    "x-original-method",
-    "x-original-uri",
-    "x-original-url",
-    "x-override-url",
-    "x-proxy-url",
-    "x-request-uri",
-    "x-rewrite-uri",
-    "x-rewrite-url",
+    "forwarded", "x-host", "x-http-host-override", "x-http-method", "x-http-method-override", "x-method",
+    "x-method-override", "x-original-host", "x-original-method", "x-original-uri", "x-original-url",
+    "x-override-url", "x-proxy-url", "x-request-uri", "x-rewrite-uri", "x-rewrite-url",
     "x-envoy-original-path",
 ];
 

@@ -178,23 +178,10 @@ fn a_target_is_judged_by_the_rule_that_comes_nearest() {
 fn a_path_prefix_cannot_be_escaped_in_any_reading() {
     let grants = grants("egress: [{ host: a.com, paths: [/v1/] }]");
     let escapes = [
-        "/v1/../admin",
-        "/v1/%2e%2e/admin",
-        "/v1/.%2E/admin",
-        "/v1/..%2fadmin",
-        "/v1/..%2Fadmin",
-        "/v1/..%5cadmin",
-        "/v1/x/..%2f..%2fadmin",
-        "/v1/%252e%252e%252fadmin",
-        "/v1/%25252e%25252e%25252fadmin",
-        "/v1/..;/admin",
-        "/v1/..;a=b/admin",
-        "/v1//..%2fadmin",
-        "/v1/%2f..%2fadmin",
-        "/v1/%2525252525252525252e",
-        "/%76%31x/",
-        "//v1/x",
-        "/V1/x",
+        "/v1/../admin", "/v1/%2e%2e/admin", "/v1/.%2E/admin", "/v1/..%2fadmin", "/v1/..%2Fadmin",
+        "/v1/..%5cadmin", "/v1/x/..%2f..%2fadmin", "/v1/%252e%252e%252fadmin",
+        "/v1/%25252e%25252e%25252fadmin", "/v1/..;/admin", "/v1/..;a=b/admin", "/v1//..%2fadmin",
+        "/v1/%2f..%2fadmin", "/v1/%2525252525252525252e", "/%76%31x/", "//v1/x", "/V1/x",
     ];
     for path in escapes {
         assert_eq!(
@@ -360,11 +347,7 @@ fn a_list_of_auth_that_cannot_be_meant_is_an_error_that_names_it() {
         );
     }
     for sts in [
-        "",
-        "sts.example.com",
-        "ftp://a.com/",
-        "https://u@a.com/",
-        "https://a.com/{zone}",
+        "", "sts.example.com", "ftp://a.com/", "https://u@a.com/", "https://a.com/{zone}",
         "https://a.com/?a=b",
     ] {
         let web = format!(", web-identity: {{ token-files: [/run/x], sts: '{sts}' }}");

@@ -97,11 +97,7 @@ static GRANTED_TO_POLICIES: [(&str, Version); 2] =
 
 /// Packages and interfaces that are linked inert. `wasi:io` is what the others hand out streams with.
 const INERT: [&str; 6] = [
-    "wasi:cli/",
-    "wasi:io/",
-    "wasi:filesystem/",
-    "wasi:sockets/",
-    "wasi:random/insecure",
+    "wasi:cli/", "wasi:io/", "wasi:filesystem/", "wasi:sockets/", "wasi:random/insecure",
     "wasi:random/insecure-seed",
 ];
 
@@ -289,14 +285,9 @@ mod tests {
         assert_eq!(kind("wasi:sockets/tcp@0.2.0"), "inert");
         assert_eq!(kind("wasi:random/insecure-seed@0.2.12"), "inert");
         for name in [
-            "machinist:host/log@0.2.0",
-            "machinist:host/lag@0.1.0",
-            "wasi:http/incoming-handler@0.2.0",
-            "wasi:http/types@0.3.0",
-            "wasi:random/insecurity@0.2.0",
-            "wasi:clipboard/x@0.2.0",
-            "wasi:cli/exit",
-            "print",
+            "machinist:host/log@0.2.0", "machinist:host/lag@0.1.0", "wasi:http/incoming-handler@0.2.0",
+            "wasi:http/types@0.3.0", "wasi:random/insecurity@0.2.0", "wasi:clipboard/x@0.2.0",
+            "wasi:cli/exit", "print",
         ] {
             assert_eq!(kind(name), "unknown", "{name}");
         }
@@ -326,11 +317,8 @@ mod tests {
         assert_eq!(kind("wasi:clocks/wall-clock@0.2.6"), "inert");
         assert_eq!(kind("wasi:random/random@0.2.6"), "inert");
         for name in [
-            "wasi:http/outgoing-handler@0.2.6",
-            "wasi:http/types@0.2.6",
-            "machinist:host/secrets@0.1.0",
-            "machinist:host/settings@0.1.0",
-            "machinist:host/deadline@0.1.0",
+            "wasi:http/outgoing-handler@0.2.6", "wasi:http/types@0.2.6", "machinist:host/secrets@0.1.0",
+            "machinist:host/settings@0.1.0", "machinist:host/deadline@0.1.0",
         ] {
             assert_eq!(kind(name), "unknown", "{name}");
         }

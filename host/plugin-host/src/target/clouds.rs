@@ -14,30 +14,14 @@ pub(crate) enum Labels {
 /// Clouds whose services have a name for each region. A label that does not look like a region may be a bucket:
 /// `ec2.s3.DOMAIN`, `ec2.s3-eu-west-1.DOMAIN` and `ecs.oss-cn-hangzhou.DOMAIN` are the buckets `ec2` and `ecs`.
 const REGIONAL: [&str; 11] = [
-    "amazonaws.com",
-    "amazonaws.com.cn",
-    "amazonaws.eu",
-    "api.aws",
-    "c2s.ic.gov",
-    "sc2s.sgov.gov",
-    "cloud.adc-e.uk",
-    "csp.hci.ic.gov",
-    "aliyuncs.com",
-    "myhuaweicloud.com",
-    "oraclecloud.com",
+    "amazonaws.com", "amazonaws.com.cn", "amazonaws.eu", "api.aws", "c2s.ic.gov", "sc2s.sgov.gov",
+    "cloud.adc-e.uk", "csp.hci.ic.gov", "aliyuncs.com", "myhuaweicloud.com", "oraclecloud.com",
 ];
 
 /// Clouds whose customers choose a label, or whose storage has a host beside those of other services.
 const CHOSEN: [&str; 9] = [
-    "googleapis.com",
-    "core.windows.net",
-    "digitaloceanspaces.com",
-    "linodeobjects.com",
-    "backblazeb2.com",
-    "wasabisys.com",
-    "cloudflarestorage.com",
-    "myqcloud.com",
-    "cloudfront.net",
+    "googleapis.com", "core.windows.net", "digitaloceanspaces.com", "linodeobjects.com", "backblazeb2.com",
+    "wasabisys.com", "cloudflarestorage.com", "myqcloud.com", "cloudfront.net",
 ];
 
 impl Labels {
@@ -92,31 +76,13 @@ mod tests {
     #[test]
     fn regions_are_distinguished_from_buckets() {
         for region in [
-            "eu-west-1",
-            "us-gov-west-1",
-            "us-isob-east-1",
-            "eusc-de-east-1",
-            "cn-hangzhou",
-            "ap-southeast-1",
+            "eu-west-1", "us-gov-west-1", "us-isob-east-1", "eusc-de-east-1", "cn-hangzhou", "ap-southeast-1",
         ] {
             assert!(is_region(region), "{region}");
         }
         for other in [
-            "s3",
-            "s3-accelerate",
-            "s3-eu-west-1",
-            "s3-website-eu-west-1",
-            "oss-cn-hangzhou",
-            "obs",
-            "eu",
-            "eu-",
-            "eu-1",
-            "-west-1",
-            "dualstack",
-            "cloudfront",
-            "eu-west-1a",
-            "objectstorage",
-            "",
+            "s3", "s3-accelerate", "s3-eu-west-1", "s3-website-eu-west-1", "oss-cn-hangzhou", "obs", "eu",
+            "eu-", "eu-1", "-west-1", "dualstack", "cloudfront", "eu-west-1a", "objectstorage", "",
         ] {
             assert!(!is_region(other), "{other}");
         }

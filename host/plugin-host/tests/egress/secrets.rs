@@ -113,15 +113,7 @@ async fn a_smuggled_placeholder_reaches_no_server() {
     assert_eq!(server.accepts(), 0);
     let place = "placeholder-place";
     let expected = [
-        "placeholder-host",
-        place,
-        place,
-        place,
-        place,
-        place,
-        place,
-        place,
-        "placeholder-unknown",
+        "placeholder-host", place, place, place, place, place, place, place, "placeholder-unknown",
         "grant-host",
     ];
     assert_eq!(host.reasons(), expected);

@@ -123,25 +123,9 @@ async fn all_of_a_question_arrives() {
     let since = before(300).as_millisecond().to_string();
     let reboot = before(700).as_millisecond().to_string();
     for part in [
-        "shoot",
-        "machine-1",
-        "uid-1",
-        "small",
-        "pool-a",
-        "cloud:///vm-1",
-        "600000",
-        "DiskPressure",
-        "can-reboot: true",
-        "node-1",
-        "NodeStatusUnknown",
-        "Kubelet stopped posting",
-        &since,
-        &reboot,
-        "zone-a",
-        "machines: 10",
-        "silent: 1",
-        "Status::Unknown",
-        "Phase::Running",
+        "shoot", "machine-1", "uid-1", "small", "pool-a", "cloud:///vm-1", "600000", "DiskPressure",
+        "can-reboot: true", "node-1", "NodeStatusUnknown", "Kubelet stopped posting", &since, &reboot,
+        "zone-a", "machines: 10", "silent: 1", "Status::Unknown", "Phase::Running",
     ] {
         assert!(seen.contains(part), "{part} is not in {seen}");
     }

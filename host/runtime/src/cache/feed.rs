@@ -226,15 +226,9 @@ mod tests {
         assert_eq!(
             reports(events),
             [
-                r#"a is at "98" listed"#,
-                r#"b is at "101" listed"#,
-                r#"c is at "7" listed"#,
-                r#"all at "101""#,
-                r#"a is at "102" watched"#,
-                r#"c is at "7" listed"#,
-                r#"a gone at "" listed"#,
-                r#"b gone at "" listed"#,
-                r#"all at "7""#,
+                r#"a is at "98" listed"#, r#"b is at "101" listed"#, r#"c is at "7" listed"#,
+                r#"all at "101""#, r#"a is at "102" watched"#, r#"c is at "7" listed"#,
+                r#"a gone at "" listed"#, r#"b gone at "" listed"#, r#"all at "7""#,
             ]
         );
     }
@@ -268,16 +262,10 @@ mod tests {
         assert_eq!(
             reports(events),
             [
-                r#"a is at "1" listed"#,
-                r#"b is unread at "2" listed"#,
-                r#"all at "2""#,
-                r#"a stays unread at "3" watched"#,
-                r#"a stays unread at "3" listed"#,
-                r#"b gone at "" listed"#,
-                r#"all at "3""#,
-                r#"a gone at "" watched"#,
-                r#"a is unread at "5" watched"#,
-                r#"a gone at "6" watched"#,
+                r#"a is at "1" listed"#, r#"b is unread at "2" listed"#, r#"all at "2""#,
+                r#"a stays unread at "3" watched"#, r#"a stays unread at "3" listed"#,
+                r#"b gone at "" listed"#, r#"all at "3""#, r#"a gone at "" watched"#,
+                r#"a is unread at "5" watched"#, r#"a gone at "6" watched"#,
             ]
         );
     }

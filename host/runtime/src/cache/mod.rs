@@ -9,6 +9,7 @@
 //! | `backoff` | the pauses of a watch that failed |
 //! | `refresh` | lists everything again after an outage |
 //! | `fields` | fields of the objects that several modules read |
+//! | `groups` | values by a property that many of them share |
 //! | `node_index` | finds Nodes by VM and by Machine |
 //! | `deleted` | objects that an API server reported as gone and that the cache still shows |
 
@@ -16,11 +17,13 @@ mod backoff;
 pub(crate) mod deleted;
 mod feed;
 pub(crate) mod fields;
+mod groups;
 pub(crate) mod node_index;
 mod refresh;
 mod store;
 
 pub(crate) use backoff::{WatchedKind, backoff};
 pub(crate) use feed::{Change, feed};
+pub(crate) use groups::Groups;
 pub(crate) use refresh::Refresh;
 pub(crate) use store::{Store, StoreReader};

@@ -3,7 +3,6 @@
 //! For Machines whose label does not lead to their Node. Follows the cache of Nodes; callers read the named Nodes
 //! there.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1::Node;
@@ -11,10 +10,12 @@ use machinist_api::names;
 use machinist_core::value::id::ProviderId;
 use machinist_core::value::same_vm::vm_name;
 
+use super::groups::Groups;
+
 #[derive(Debug, Default)]
 struct Maps {
-    by_vm: BTreeMap<String, BTreeSet<String>>,
-    by_mark: BTreeMap<String, BTreeSet<String>>,
+    by_vm: Groups<String, String>,
+    by_mark: Groups<String, String>,
 }
 
 /// Names of Nodes. Never locked across an await.
@@ -28,20 +29,20 @@ impl NodeIndex {
         let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let vm = |node: Option<&Node>| node.and_then(vm_of);
         let mark = |node: Option<&Node>| node.and_then(mark_of).map(str::to_owned);
-        change(&mut maps.by_vm, name, vm(old), vm(new));
-        change(&mut maps.by_mark, name, mark(old), mark(new));
+        let name = name.to_owned();
+        maps.by_vm.change(&name, vm(old), vm(new));
+        maps.by_mark.change(&name, mark(old), mark(new));
     }
 
     /// Nodes that may be of this VM: their ids have to be compared.
     pub(crate) fn of_vm(&self, id: &ProviderId) -> Vec<String> {
         let maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        vm_name(id.as_str()).and_then(|vm| maps.by_vm.get(&vm)).into_iter().flatten().cloned().collect()
+        vm_name(id.as_str()).map(|vm| maps.by_vm.of(&vm)).unwrap_or_default()
     }
 
     /// Nodes that carry the label of this Machine.
     pub(crate) fn marked(&self, machine: &str) -> Vec<String> {
-        let maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        maps.by_mark.get(machine).into_iter().flatten().cloned().collect()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).by_mark.of(machine)
     }
 }
 
@@ -53,26 +54,4 @@ pub(crate) fn vm_of(node: &Node) -> Option<String> {
 /// The label with which its Machine marked the Node.
 pub(crate) fn mark_of(node: &Node) -> Option<&str> {
     node.metadata.labels.as_ref()?.get(names::labels::MACHINE_NAME).map(String::as_str)
-}
-
-fn change(
-    map: &mut BTreeMap<String, BTreeSet<String>>,
-    name: &str,
-    from: Option<String>,
-    to: Option<String>,
-) {
-    if from == to {
-        return;
-    }
-    if let Some(from) = from
-        && let Some(entries) = map.get_mut(&from)
-    {
-        entries.remove(name);
-        if entries.is_empty() {
-            map.remove(&from);
-        }
-    }
-    if let Some(to) = to {
-        map.entry(to).or_default().insert(name.to_owned());
-    }
 }

@@ -69,7 +69,7 @@ impl CountRequests {
             return;
         };
         let ahead = clock_skew::ahead(sent, self.clock.now(), date);
-        self.metrics.clock_is_ahead(&self.host, is_control, ahead);
+        self.metrics.requests.clock_is_ahead(&self.host, is_control, ahead);
         let clocks_differ = ahead.abs() >= clock_skew::NOTED;
         if self.clocks_differ.swap(clocks_differ, Ordering::Relaxed) == clocks_differ {
             return;
@@ -146,7 +146,14 @@ where
             if let Ok(answer) = &answer {
                 limits.compare(answer.headers(), is_control, sent);
             }
-            limits.metrics.answered(RequestMetric { verb, method, resource, host: &limits.host, code, took });
+            limits.metrics.requests.answered(RequestMetric {
+                verb,
+                method,
+                resource,
+                host: &limits.host,
+                code,
+                took,
+            });
             answer
         })
     }
@@ -198,22 +205,9 @@ fn resource(path: &str) -> &'static str {
 
 fn known(resource: &str) -> &'static str {
     const KNOWN: [&str; 16] = [
-        "machines",
-        "machineclasses",
-        "machinesets",
-        "machinedeployments",
-        "nodes",
-        "pods",
-        "secrets",
-        "configmaps",
-        "events",
-        "leases",
-        "persistentvolumes",
-        "persistentvolumeclaims",
-        "poddisruptionbudgets",
-        "volumeattachments",
-        "namespaces",
-        "customresourcedefinitions",
+        "machines", "machineclasses", "machinesets", "machinedeployments", "nodes", "pods", "secrets",
+        "configmaps", "events", "leases", "persistentvolumes", "persistentvolumeclaims",
+        "poddisruptionbudgets", "volumeattachments", "namespaces", "customresourcedefinitions",
     ];
     KNOWN.into_iter().find(|known| *known == resource).unwrap_or("other")
 }

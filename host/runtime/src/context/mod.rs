@@ -4,26 +4,41 @@
 //! | --- | --- |
 //! | `settings` | the settings of a tenant, and their defaults |
 //! | `clock` | the source of time, and the clock of the API server |
-//! | `gate_state` | the gate, and since when the API servers are watched |
 //! | `own_status` | whether the API server keeps `status.machinist` |
 //! | `key` | the keys that are reconciled, and the kinds that are watched |
 
 pub mod clock;
-pub(crate) mod gate_state;
 pub(crate) mod key;
 pub(crate) mod own_status;
 pub mod settings;
 
 use std::sync::Mutex;
 
+use jiff::Timestamp;
 use kube::Client;
+use machinist_core::scheduling::gate::Gate;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::context::clock::Clock;
-use crate::context::gate_state::GateState;
 use crate::context::own_status::OwnStatus;
+
+/// The gate, and since when this process has watched the API servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GateState {
+    /// The check before every effect.
+    pub gate: Gate,
+    /// The last opening of the gate after a freeze.
+    pub thawed_at: Option<Timestamp>,
+    /// Since when this process has led and probed the API servers.
+    pub watched_since: Option<Timestamp>,
+    /// The same on the monotonic clock. All calls of the process that led before had ended by then.
+    pub leads_from: Option<Instant>,
+    /// True once all API servers were probed since this process began to lead. No reconcile starts before that.
+    pub is_known: bool,
+}
 
 /// Clients, clock and randomness of one tenant.
 pub(crate) struct Context {

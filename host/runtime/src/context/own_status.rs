@@ -1,24 +1,16 @@
 //! Whether the API server keeps `status.machinist`.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
-
-/// Whether the server keeps it. Under machine-controller-manager's CRDs the server drops it, which shows only after a
-/// write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Support {
-    Unknown = 0,
-    Kept = 1,
-    Dropped = 2,
-}
 
 /// Finds it out by as few writes as possible: while nothing is known, one reconcile writes and the others wait for the
 /// result.
 #[derive(Debug)]
 pub(crate) struct OwnStatus {
-    known: AtomicU8,
+    /// `None` while it is not known. Under machine-controller-manager's CRDs the server drops it, which shows only after
+    /// a write.
+    is_kept: Mutex<Option<bool>>,
     probe: Semaphore,
 }
 
@@ -33,25 +25,23 @@ pub(crate) enum SendMode<'a> {
 
 impl OwnStatus {
     pub(crate) fn new() -> Self {
-        Self { known: AtomicU8::new(Support::Unknown as u8), probe: Semaphore::new(1) }
+        Self { is_kept: Mutex::default(), probe: Semaphore::new(1) }
     }
 
     /// True when it is known to be dropped.
     pub(crate) fn is_dropped(&self) -> bool {
-        self.known() == Support::Dropped
+        *self.is_kept() == Some(false)
     }
 
     /// An object that was read has it.
     pub(crate) fn was_seen(&self) {
-        let (nothing, kept) = (Support::Unknown as u8, Support::Kept as u8);
         // Anything else was found out by a write, which is more reliable.
-        let _ = self.known.compare_exchange(nothing, kept, Ordering::Relaxed, Ordering::Relaxed);
+        self.is_kept().get_or_insert(true);
     }
 
     /// The server's answer to a write has it, or has not.
     pub(crate) fn was_written(&self, is_kept: bool) {
-        let known = if is_kept { Support::Kept } else { Support::Dropped };
-        self.known.store(known as u8, Ordering::Relaxed);
+        *self.is_kept() = Some(is_kept);
     }
 
     /// Waits at most for one request of another reconcile that probes, and for its permit.
@@ -64,18 +54,10 @@ impl OwnStatus {
     }
 
     fn known_mode(&self) -> Option<SendMode<'static>> {
-        match self.known() {
-            Support::Unknown => None,
-            Support::Kept => Some(SendMode::Kept),
-            Support::Dropped => Some(SendMode::Dropped),
-        }
+        self.is_kept().map(|is_kept| if is_kept { SendMode::Kept } else { SendMode::Dropped })
     }
 
-    fn known(&self) -> Support {
-        match self.known.load(Ordering::Relaxed) {
-            1 => Support::Kept,
-            2 => Support::Dropped,
-            _ => Support::Unknown,
-        }
+    fn is_kept(&self) -> MutexGuard<'_, Option<bool>> {
+        self.is_kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -85,6 +85,12 @@ pub struct Controllers {
     pub deployments: bool,
 }
 
+impl Default for Controllers {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
 impl Controllers {
     pub const ALL: Self = Self { machines: true, sets: true, deployments: true };
 
@@ -167,9 +173,7 @@ impl Settings {
             api_check_period: check(self.api_check_period, api_check_period),
             api_check_timeout: check(self.api_check_timeout, api_check_timeout),
             resource_exhausted_retry: at_least(
-                LEAST_RESOURCE_EXHAUSTED_RETRY,
-                self.resource_exhausted_retry,
-                resource_exhausted_retry,
+                LEAST_RESOURCE_EXHAUSTED_RETRY, self.resource_exhausted_retry, resource_exhausted_retry,
             ),
             resync: resync(self.resync),
             ..self

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::safety::meltdown::Meltdown;
 use machinist_core::scheduling::vm_checks::VmChecks;
-use machinist_core::value::id::ObjectKey;
+use machinist_core::value::id::{ObjectKey, Uid};
 
 use crate::cache::StoreReader;
 use crate::cache::deleted::DeletedObjects;
@@ -122,6 +122,11 @@ impl TenantState {
             Key::Set(key) => self.sets.get(key)?.metadata.uid.clone(),
             Key::Deployment(key) => self.deployments.get(key)?.metadata.uid.clone(),
         }
+    }
+
+    /// Notes that an API server has an object no more, for as long as the cache shows it.
+    pub(crate) fn note_deleted(&self, key: &Key, uid: &Uid) {
+        self.deleted.add(uid, || self.uid(key).as_deref() == Some(uid.as_str()));
     }
 
     /// The class that a Machine names, by name in the Machine's namespace.

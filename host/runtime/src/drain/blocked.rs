@@ -11,7 +11,7 @@ use machinist_core::value::id::{NodeName, ObjectKey, Uid};
 
 use crate::cache::Change;
 
-use super::request_limit::LONGEST_PAUSE;
+use super::limits::LONGEST_PAUSE;
 
 /// Nodes in memory: more than are drained at a time. A forgotten one is reconciled when its time comes.
 const NODES_REMEMBERED: usize = 4_000;

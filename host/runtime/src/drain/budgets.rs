@@ -9,10 +9,10 @@ use kube::core::{Selector, SelectorExt};
 use machinist_core::drain::{BudgetFact, UnhealthyPods};
 use machinist_core::value::id::ObjectKey;
 
-use crate::cache::Change;
+use crate::cache::{Change, Groups};
 
 use super::caches::DrainCaches;
-use super::raw::RawMeta;
+use super::list_pods::RawMeta;
 
 /// A namespace, and one label that a budget asks for there.
 type IndexKey = (String, Option<(String, String)>);
@@ -20,7 +20,7 @@ type IndexKey = (String, Option<(String, String)>);
 /// Budgets by the first label of their selectors; those without labels by namespace alone. A cluster has a budget for
 /// each application, and a drain searches them for each pod.
 #[derive(Clone, Default)]
-pub(crate) struct BudgetIndex(Arc<RwLock<BTreeMap<IndexKey, BTreeSet<ObjectKey>>>>);
+pub(crate) struct BudgetIndex(Arc<RwLock<Groups<IndexKey, ObjectKey>>>);
 
 impl BudgetIndex {
     /// Updates the index. To be called for each change after the store has it.
@@ -31,25 +31,14 @@ impl BudgetIndex {
             return;
         }
         let mut index = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(old) = old
-            && let Some(keys) = index.get_mut(&old)
-        {
-            keys.remove(&change.key);
-            if keys.is_empty() {
-                index.remove(&old);
-            }
-        }
-        if let Some(new) = new {
-            index.entry(new).or_default().insert(change.key.clone());
-        }
+        index.change(&change.key, old, new);
     }
 
     /// By name. Each of them may still turn out not to select the pod.
     fn candidates(&self, pod: &RawMeta) -> BTreeSet<ObjectKey> {
         let index = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let labels = pod.labels.iter().flatten().map(|(name, value)| Some((name.clone(), value.clone())));
-        let asked = labels.chain([None]).filter_map(|label| index.get(&(pod.namespace.clone(), label)));
-        asked.flatten().cloned().collect()
+        labels.chain([None]).flat_map(|label| index.of(&(pod.namespace.clone(), label))).collect()
     }
 }
 
@@ -152,6 +141,7 @@ mod tests {
         index.change(&change("one/x", Some(&b), Some(&a)));
         assert_eq!(candidates(&index), ["x"]);
         index.change(&change("one/x", Some(&a), None));
-        assert!(candidates(&index).is_empty() && index.0.read().unwrap().is_empty());
+        assert!(candidates(&index).is_empty());
+        assert_eq!(*index.0.read().unwrap(), Groups::default(), "no group is left");
     }
 }

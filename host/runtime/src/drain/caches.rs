@@ -1,7 +1,7 @@
 //! Data that all drains of a tenant share: copies of budgets and attachments, and known volumes.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -10,14 +10,12 @@ use machinist_core::drain::DrainMemory;
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
-use crate::cache::{Change, Store, StoreReader};
+use crate::cache::{Change, Groups, Store, StoreReader};
 use crate::message::Message;
 
 use super::blocked::BlockedDrains;
 use super::budgets;
-use super::drain_slots::DrainQueue;
-use super::in_process::InProcessMemory;
-use super::request_limit::DrainRequestLimit;
+use super::limits::{DrainQueue, DrainRequestLimit};
 use super::volumes::VolumeCache;
 
 /// The reading side, for drains.
@@ -30,18 +28,24 @@ pub(crate) struct DrainCaches {
     pub(super) blocked: BlockedDrains,
     pub(super) request_limit: DrainRequestLimit,
     pub(super) queue: Arc<DrainQueue>,
-    in_process: InProcessMemory,
+    /// The memory of drains, for API servers whose CRDs drop `status.machinist`. A restart loses it, which costs a wait
+    /// and no safety.
+    in_process: Mutex<BTreeMap<ObjectKey, DrainMemory>>,
 }
 
 impl DrainCaches {
     /// The memory of this Machine's drain that its status does not keep.
     pub(crate) fn in_process_memory(&self, machine: &ObjectKey) -> DrainMemory {
-        self.in_process.get(machine)
+        self.in_process().get(machine).cloned().unwrap_or_default()
     }
 
     /// A drain of this Machine has to remember this.
     pub(crate) fn remember(&self, machine: &ObjectKey, memory: &DrainMemory) {
-        self.in_process.store(machine, memory);
+        if memory.volumes.is_empty() {
+            self.in_process().remove(machine);
+        } else {
+            self.in_process().insert(machine.clone(), memory.clone());
+        }
     }
 
     /// Removes the Machine from the queue of drains: its reconcile had nothing to do for a drain.
@@ -51,8 +55,12 @@ impl DrainCaches {
 
     /// The Machine is gone.
     pub(crate) fn forget(&self, machine: &ObjectKey) {
-        self.in_process.forget(machine);
+        self.in_process().remove(machine);
         self.queue.leave(machine);
+    }
+
+    fn in_process(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, DrainMemory>> {
+        self.in_process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,22 +89,14 @@ impl DrainCachesFeed {
             blocked: self.blocked.clone(),
             request_limit: DrainRequestLimit::default(),
             queue: DrainQueue::new(engine),
-            in_process: InProcessMemory::default(),
+            in_process: Mutex::default(),
         })
     }
 
     /// Returns the function that updates the index of attachments. To be called for each change after the store has it.
     pub(crate) fn indexer(&self) -> impl Fn(&Change<VolumeAttachment>) + Send + Sync + 'static {
         let index = self.index.clone();
-        move |change| {
-            let mut index = index.write().unwrap_or_else(PoisonError::into_inner);
-            if let Some(old) = &change.old {
-                index.remove(&change.key, old);
-            }
-            if let Some(new) = &change.new {
-                index.insert(&change.key, new);
-            }
-        }
+        move |change| index.write().unwrap_or_else(PoisonError::into_inner).change(change)
     }
 }
 
@@ -110,8 +110,8 @@ pub(super) struct Attachments {
 
 #[derive(Default)]
 struct AttachmentIndex {
-    by_node: BTreeMap<String, BTreeSet<ObjectKey>>,
-    by_volume: BTreeMap<String, BTreeSet<ObjectKey>>,
+    by_node: Groups<String, ObjectKey>,
+    by_volume: Groups<String, ObjectKey>,
 }
 
 impl Attachments {
@@ -126,51 +126,33 @@ impl Attachments {
 
     /// Those of a Node.
     pub(super) fn of_node(&self, node: &str) -> Vec<Arc<VolumeAttachment>> {
-        self.selected(|index| index.by_node.get(node))
+        self.selected(|index| index.by_node.of(node))
     }
 
     /// Those of a PersistentVolume.
     pub(super) fn of_volume(&self, volume: &str) -> Vec<Arc<VolumeAttachment>> {
-        self.selected(|index| index.by_volume.get(volume))
+        self.selected(|index| index.by_volume.of(volume))
     }
 
-    fn selected(
-        &self,
-        choose: impl Fn(&AttachmentIndex) -> Option<&BTreeSet<ObjectKey>>,
-    ) -> Vec<Arc<VolumeAttachment>> {
-        let keys = choose(&self.index.read().unwrap_or_else(PoisonError::into_inner)).cloned();
-        keys.into_iter().flatten().filter_map(|key| self.objects.get(&key)).collect()
+    fn selected(&self, choose: impl Fn(&AttachmentIndex) -> Vec<ObjectKey>) -> Vec<Arc<VolumeAttachment>> {
+        let keys = choose(&self.index.read().unwrap_or_else(PoisonError::into_inner));
+        keys.into_iter().filter_map(|key| self.objects.get(&key)).collect()
     }
 }
 
 impl AttachmentIndex {
-    fn insert(&mut self, key: &ObjectKey, attachment: &VolumeAttachment) {
-        self.by_node.entry(attachment.spec.node_name.clone()).or_default().insert(key.clone());
-        if let Some(volume) = volume_of(attachment) {
-            self.by_volume.entry(volume.to_owned()).or_default().insert(key.clone());
-        }
-    }
-
-    fn remove(&mut self, key: &ObjectKey, attachment: &VolumeAttachment) {
-        remove(&mut self.by_node, &attachment.spec.node_name, key);
-        if let Some(volume) = volume_of(attachment) {
-            remove(&mut self.by_volume, volume, key);
-        }
+    fn change(&mut self, change: &Change<VolumeAttachment>) {
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        let node = |attachment: &VolumeAttachment| attachment.spec.node_name.clone();
+        let volume = |attachment| volume_of(attachment).map(str::to_owned);
+        self.by_node.change(&change.key, old.map(node), new.map(node));
+        self.by_volume.change(&change.key, old.and_then(volume), new.and_then(volume));
     }
 }
 
 /// `None` for a volume that is described inline.
 pub(super) fn volume_of(attachment: &VolumeAttachment) -> Option<&str> {
     attachment.spec.source.persistent_volume_name.as_deref().filter(|name| !name.is_empty())
-}
-
-fn remove(map: &mut BTreeMap<String, BTreeSet<ObjectKey>>, from: &str, key: &ObjectKey) {
-    if let Some(keys) = map.get_mut(from) {
-        keys.remove(key);
-        if keys.is_empty() {
-            map.remove(from);
-        }
-    }
 }
 
 /// Removes the fields that no drain reads.

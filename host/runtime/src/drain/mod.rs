@@ -6,32 +6,26 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `list_pods` | lists the pods of a Node |
-//! | `raw` | decodes only the needed fields of a pod |
 //! | `volumes` | finds the volumes behind the PersistentVolumeClaims of a pod |
 //! | `budgets` | finds the budgets that select a pod |
 //! | `evict` | sends one eviction |
 //! | `facts` | facts that need no IO |
 //! | `caches` | budgets, attachments and volumes that all drains of a tenant share |
-//! | `drain_slots` | limits how many drains evict at once; the others are queued |
-//! | `request_limit` | limits the requests of all drains together |
+//! | `limits` | limits how many drains evict at once, and the requests of all together |
 //! | `blocked` | which drains a budget blocks |
-//! | `in_process` | remembers volumes where CRDs drop `status.machinist` |
 
 mod blocked;
 mod budgets;
 mod caches;
-mod drain_slots;
 mod evict;
 mod facts;
-mod in_process;
+mod limits;
 mod list_pods;
-mod raw;
-mod request_limit;
 mod volumes;
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::api::{DeleteParams, Preconditions};
+use kube::api::DeleteParams;
 use kube::{Api, Client, Resource};
 use machinist_core::drain::{DrainEffect, DrainOutcome, EvictError, PodRef, ReadConsistency};
 use machinist_core::driver::write_error::ActError;
@@ -41,12 +35,13 @@ use serde::de::DeserializeOwned;
 use tracing::info;
 
 use crate::client::errors::within_deadline;
+use crate::client::writes::only;
 use crate::context::Context;
 use crate::ports::Drivers;
 
 pub(crate) use caches::{DrainCaches, DrainCachesFeed, trim_attachment, trim_budget};
-pub(crate) use drain_slots::DrainSlot;
 pub(crate) use facts::{concerns, facts, volumes_differ};
+pub(crate) use limits::DrainSlot;
 
 /// The Machine of a drain.
 pub(crate) struct Drainer<'a> {
@@ -163,11 +158,7 @@ async fn delete_at_once<K>(api: &Api<K>, name: &str, uid: &Uid) -> Result<(), Ac
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
 {
-    let params = DeleteParams {
-        grace_period_seconds: Some(0),
-        preconditions: Some(Preconditions { uid: Some(uid.to_string()), resource_version: None }),
-        ..DeleteParams::default()
-    };
+    let params = DeleteParams { grace_period_seconds: Some(0), ..only(Some(uid.to_string()), None) };
     match within_deadline(api.delete(name, &params)).await {
         Ok(_) | Err(ActError::Gone) => Ok(()),
         Err(ActError::Conflict) => match within_deadline(api.get_metadata_opt(name)).await? {

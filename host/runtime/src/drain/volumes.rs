@@ -15,7 +15,7 @@ use crate::client::errors::within_deadline;
 
 use super::VolumeDriver;
 use super::caches::DrainCaches;
-use super::raw::RawPod;
+use super::list_pods::RawPod;
 
 /// PersistentVolumeClaims read at the same time for one Node.
 const CONCURRENT_LOOKUPS: usize = 8;

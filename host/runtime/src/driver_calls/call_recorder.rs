@@ -12,6 +12,7 @@ use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ObjectKey, ProviderId, ProviderName};
 
 use crate::context::clock::Clock;
+use crate::driver_calls::leader_only::LeaderOnly;
 use crate::driver_calls::slots;
 use crate::each_driver_call;
 use crate::machine_query::history::{Call, CallHistory, Success};
@@ -20,23 +21,13 @@ use crate::ports::Drivers;
 
 /// Drivers whose calls are recorded and counted.
 pub(crate) struct CallRecorder {
-    drivers: Arc<dyn Drivers>,
-    history: Arc<CallHistory>,
-    metrics: Arc<Metrics>,
-    clock: Clock,
+    pub(crate) drivers: LeaderOnly,
+    pub(crate) history: Arc<CallHistory>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) clock: Clock,
 }
 
 impl CallRecorder {
-    /// Puts book and metrics around drivers.
-    pub(crate) fn new(
-        drivers: Arc<dyn Drivers>,
-        history: Arc<CallHistory>,
-        metrics: Arc<Metrics>,
-        clock: Clock,
-    ) -> Self {
-        Self { drivers, history, metrics, clock }
-    }
-
     fn about_machine<'a, T: Answer + Send + 'a>(
         &'a self,
         operation: Operation,
@@ -64,19 +55,13 @@ impl CallRecorder {
         Box::pin(slots::without_slot(async move {
             let answer = answer.await;
             let now = self.clock.now();
-            self.metrics.driver_called(
-                &provider,
-                operation,
-                now.duration_since(started),
-                answer.as_ref().err(),
-            );
+            let took = now.duration_since(started);
+            self.metrics.drivers.called(&provider, operation, took, answer.as_ref().err());
             self.history.end(&machine, number, now, answer.as_ref().map(T::success));
             answer
         }))
     }
-}
 
-impl CallRecorder {
     /// A call that is about no Machine is counted, and in no book.
     fn about_none<'a, T: Send + 'a>(
         &'a self,
@@ -88,7 +73,7 @@ impl CallRecorder {
         Box::pin(slots::without_slot(async move {
             let answer = answer.await;
             let took = self.clock.now().duration_since(started);
-            self.metrics.driver_called(&provider, operation, took, answer.as_ref().err());
+            self.metrics.drivers.called(&provider, operation, took, answer.as_ref().err());
             answer
         }))
     }

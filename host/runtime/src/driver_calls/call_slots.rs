@@ -5,12 +5,28 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use machinist_api::MachineClass;
 use machinist_core::scheduling::call_room::CallRoom;
-use machinist_core::value::id::ObjectKey;
+use machinist_core::value::id::{ObjectKey, ProviderName};
 use tokio::sync::mpsc;
 
-use crate::driver_calls::cloud_account::CloudAccount;
+use crate::cache::fields::secret_keys;
 use crate::message::Message;
+
+/// The driver, and the Secrets that its credentials come from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CloudAccount {
+    provider: ProviderName,
+    secrets: Vec<ObjectKey>,
+}
+
+impl CloudAccount {
+    /// The account that Machines of this class use.
+    pub(crate) fn of(class: &MachineClass) -> Self {
+        let provider = ProviderName::folded(class.provider.as_deref().unwrap_or_default());
+        Self { provider, secrets: secret_keys(class) }
+    }
+}
 
 /// Machines of one account in calls for one purpose. Each takes some kilobytes and its request, user data included.
 const MAX_MACHINES: usize = 1_000;

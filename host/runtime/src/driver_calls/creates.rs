@@ -15,8 +15,8 @@ use machinist_core::value::id::Uid;
 use tokio::time::Instant;
 
 use crate::client::field_manager::{CREATE_INTENT, CREATE_INTENT_BY};
+use crate::context::GateState;
 use crate::context::clock::Clock;
-use crate::context::gate_state::GateState;
 
 /// The creates of this process, by the uid of their Machine. The last one of each that did not end with a stored VM.
 #[derive(Debug)]

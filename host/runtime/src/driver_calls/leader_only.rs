@@ -20,15 +20,11 @@ use crate::ports::Drivers;
 
 /// Drivers of a process that may cease to lead.
 pub(crate) struct LeaderOnly {
-    drivers: Arc<dyn Drivers>,
-    leads: watch::Receiver<bool>,
+    pub(crate) drivers: Arc<dyn Drivers>,
+    pub(crate) leads: watch::Receiver<bool>,
 }
 
 impl LeaderOnly {
-    pub(crate) fn new(drivers: Arc<dyn Drivers>, leads: watch::Receiver<bool>) -> Self {
-        Self { drivers, leads }
-    }
-
     /// Dropping a call ends it, and the requests that it has open.
     fn until_lost<'a, T: Send + 'a>(
         &self,

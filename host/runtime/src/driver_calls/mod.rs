@@ -8,7 +8,6 @@
 //! | `leader_only` | ends a call when this process stops leading |
 //! | `slots` | limits the reconciles that run; a reconcile that waits for a driver holds no slot |
 //! | `call_slots` | limits how many Machines of a cloud account are in calls |
-//! | `cloud_account` | which classes share a cloud account |
 //! | `driver_choice` | which driver, and which version of it, a class chooses |
 //! | `class_checks` | the results of the last checks of classes |
 //! | `capacity` | classes that the cloud has no capacity for |
@@ -20,7 +19,6 @@ pub(crate) mod call_recorder;
 pub(crate) mod call_slots;
 pub(crate) mod capacity;
 pub(crate) mod class_checks;
-pub(crate) mod cloud_account;
 pub(crate) mod creates;
 pub(crate) mod deletion_requests;
 pub(crate) mod driver_choice;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::{Node, Secret};
+use kube::Resource;
 use machinist_api::{Machine, MachineClass, MachineSpec};
 use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderName};
@@ -87,29 +88,37 @@ impl Engine {
                 self.wake(Key::Class(class), Priority::Event);
             }
         }
-        match new {
-            None => {
-                self.forget(&key);
-                self.context.orphans_are_likely.notify_one();
-            }
-            Some(machine) => {
-                let is_edit = old.is_none_or(|old| is_edit(old, machine));
-                let is_deleting = machine.metadata.deletion_timestamp.is_some();
-                let was_deleting = old.is_some_and(|old| old.metadata.deletion_timestamp.is_some());
-                if is_edit || is_deleting != was_deleting {
-                    self.ledger.changed(&key);
-                }
-                let priority = match (is_deleting, is_edit) {
-                    (true, _) => Priority::Deletion,
-                    (false, true) => Priority::Edit,
-                    (false, false) => Priority::Event,
-                };
-                if self.own_writes.is_foreign(&key, &change.resource_version, priority) {
-                    self.wake(key, priority);
-                }
-            }
+        self.object_changed(key, change, is_edit);
+        if new.is_none() {
+            self.context.orphans_are_likely.notify_one();
         }
         self.seen_change(Kind::Machine, change);
+    }
+
+    /// Requeues the key of a changed object, unless this process made the change. `is_edit`: whether somebody wishes for
+    /// something else than before.
+    pub(super) fn object_changed<T: Resource>(
+        &mut self,
+        key: Key,
+        change: &Change<T>,
+        is_edit: impl Fn(&T, &T) -> bool,
+    ) {
+        let Some(new) = change.new.as_deref() else { return self.forget(&key) };
+        let old = change.old.as_deref();
+        let is_deleting = |object: &T| object.meta().deletion_timestamp.is_some();
+        let (was_deleting, is_deleting) = (old.is_some_and(is_deleting), is_deleting(new));
+        let is_edit = old.is_none_or(|old| is_edit(old, new));
+        if is_edit || is_deleting != was_deleting {
+            self.ledger.changed(&key);
+        }
+        let priority = match (is_deleting, is_edit) {
+            (true, _) => Priority::Deletion,
+            (false, true) => Priority::Edit,
+            (false, false) => Priority::Event,
+        };
+        if self.own_writes.is_foreign(&key, &change.resource_version, priority) {
+            self.wake(key, priority);
+        }
     }
 
     fn class_changed(&mut self, change: &Change<MachineClass>) {

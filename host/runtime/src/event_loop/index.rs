@@ -1,14 +1,14 @@
 //! Indexes from a changed object to the objects that depend on it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use machinist_api::{Machine, MachineClass};
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderId};
 use machinist_core::value::same_vm::vm_name;
 
-use crate::cache::Change;
 use crate::cache::fields;
 use crate::cache::fields::secret_keys;
+use crate::cache::{Change, Groups};
 use crate::controllers::classes::finalizers::Users;
 use crate::controllers::facts::SharedNodes;
 
@@ -17,11 +17,11 @@ use super::{Key, Kind};
 /// Machines by Node, VM and class, classes by Secret. Follows the caches.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    by_node: BTreeMap<NodeName, BTreeSet<ObjectKey>>,
-    by_vm: BTreeMap<ProviderId, BTreeSet<ObjectKey>>,
-    by_vm_name: BTreeMap<String, BTreeSet<ObjectKey>>,
-    by_class: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
-    by_secret: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    by_node: Groups<NodeName, ObjectKey>,
+    by_vm: Groups<ProviderId, ObjectKey>,
+    by_vm_name: Groups<String, ObjectKey>,
+    by_class: Groups<ObjectKey, ObjectKey>,
+    by_secret: Groups<ObjectKey, ObjectKey>,
     /// Nodes that several Machines name.
     shared_nodes: BTreeSet<NodeName>,
     /// Machines and classes of which nothing but their metadata is known, since they cannot be decoded.
@@ -32,10 +32,9 @@ impl Index {
     /// A Machine changed from `old` to `new`.
     pub(super) fn machine(&mut self, key: &ObjectKey, old: Option<&Machine>, new: Option<&Machine>) {
         let (from, to) = (old.and_then(fields::node_name_of), new.and_then(fields::node_name_of));
-        move_entry(&mut self.by_node, key, from.clone(), to.clone());
+        self.by_node.change(key, from.clone(), to.clone());
         for node in [from, to].into_iter().flatten() {
-            let is_shared = self.by_node.get(&node).is_some_and(|machines| machines.len() > 1);
-            if is_shared {
+            if self.by_node.count(&node) > 1 {
                 self.shared_nodes.insert(node)
             } else {
                 self.shared_nodes.remove(&node)
@@ -43,49 +42,45 @@ impl Index {
         }
         let (old_vm, new_vm) = (old.and_then(vm_of), new.and_then(vm_of));
         let name = |vm: &Option<ProviderId>| vm.as_ref().and_then(|vm| vm_name(vm.as_str()));
-        move_entry(&mut self.by_vm_name, key, name(&old_vm), name(&new_vm));
-        move_entry(&mut self.by_vm, key, old_vm, new_vm);
-        move_entry(
-            &mut self.by_class,
-            key,
-            old.and_then(|m| class_key(key, m)),
-            new.and_then(|m| class_key(key, m)),
-        );
+        self.by_vm_name.change(key, name(&old_vm), name(&new_vm));
+        self.by_vm.change(key, old_vm, new_vm);
+        let class = |machine: Option<&Machine>| machine.and_then(|machine| class_key(key, machine));
+        self.by_class.change(key, class(old), class(new));
     }
 
     /// A class changed from `old` to `new`.
     pub(super) fn class(&mut self, key: &ObjectKey, old: Option<&MachineClass>, new: Option<&MachineClass>) {
         for secret in old.map(secret_keys).unwrap_or_default() {
-            leave(&mut self.by_secret, &secret, key);
+            self.by_secret.remove(key, &secret);
         }
         for secret in new.map(secret_keys).unwrap_or_default() {
-            self.by_secret.entry(secret).or_default().insert(key.clone());
+            self.by_secret.insert(key, secret);
         }
     }
 
     /// Machines whose label names this Node.
     pub(super) fn machines_of_node(&self, node: &NodeName) -> Vec<ObjectKey> {
-        self.by_node.get(node).into_iter().flatten().cloned().collect()
+        self.by_node.of(node)
     }
 
     /// Machines that store this provider id.
     pub(super) fn machines_of_vm(&self, vm: &ProviderId) -> Vec<ObjectKey> {
-        self.by_vm.get(vm).into_iter().flatten().cloned().collect()
+        self.by_vm.of(vm)
     }
 
     /// Machines with this name of a VM in their provider id.
     pub(super) fn machines_of_vm_name(&self, name: &str) -> Vec<ObjectKey> {
-        self.by_vm_name.get(name).into_iter().flatten().cloned().collect()
+        self.by_vm_name.of(name)
     }
 
     /// Machines of this class.
     pub(super) fn machines_of_class(&self, class: &ObjectKey) -> Vec<ObjectKey> {
-        self.by_class.get(class).into_iter().flatten().cloned().collect()
+        self.by_class.of(class)
     }
 
     /// Classes that name this Secret.
     pub(super) fn classes_of_secret(&self, secret: &ObjectKey) -> Vec<ObjectKey> {
-        self.by_secret.get(secret).into_iter().flatten().cloned().collect()
+        self.by_secret.of(secret)
     }
 
     /// Nodes that several Machines name, with these Machines. There are hardly ever any.
@@ -108,10 +103,8 @@ impl Index {
     pub(super) fn users(&self, key: &Key) -> Users {
         let unknown = |kind: Kind| self.unknown.iter().any(|(of, _)| *of == kind);
         let (known, may_be_more) = match key {
-            Key::Secret(secret) => {
-                (self.by_secret.get(secret).map_or(0, BTreeSet::len), unknown(Kind::Class))
-            }
-            Key::Class(class) => (self.by_class.get(class).map_or(0, BTreeSet::len), unknown(Kind::Machine)),
+            Key::Secret(secret) => (self.by_secret.count(secret), unknown(Kind::Class)),
+            Key::Class(class) => (self.by_class.count(class), unknown(Kind::Machine)),
             Key::Machine(_) | Key::Set(_) | Key::Deployment(_) => (0, false),
         };
         Users { known, may_be_more }
@@ -127,30 +120,4 @@ pub(super) fn vm_of(machine: &Machine) -> Option<ProviderId> {
 pub(super) fn class_key(machine_key: &ObjectKey, machine: &Machine) -> Option<ObjectKey> {
     let name = machine.spec.class.name.as_deref().filter(|name| !name.is_empty())?;
     Some(ObjectKey::new(machine_key.namespace.as_str(), name))
-}
-
-pub(super) fn move_entry<K: Ord + Clone>(
-    map: &mut BTreeMap<K, BTreeSet<ObjectKey>>,
-    key: &ObjectKey,
-    from: Option<K>,
-    to: Option<K>,
-) {
-    if from == to {
-        return;
-    }
-    if let Some(from) = from {
-        leave(map, &from, key);
-    }
-    if let Some(to) = to {
-        map.entry(to).or_default().insert(key.clone());
-    }
-}
-
-fn leave<K: Ord>(map: &mut BTreeMap<K, BTreeSet<ObjectKey>>, from: &K, key: &ObjectKey) {
-    if let Some(entries) = map.get_mut(from) {
-        entries.remove(key);
-        if entries.is_empty() {
-            map.remove(from);
-        }
-    }
 }

@@ -7,20 +7,16 @@
 //! | --- | --- |
 //! | `changes` | which keys a change requeues, and with which priority |
 //! | `owners` | requeues sets and deployments |
-//! | `index`, `relations` | which objects depend on which |
+//! | `index`, `relations` | which objects depend on which, by their Node, VM, cloud account and the gate |
 //! | `own_writes` | recognises the events of a reconcile's own writes |
-//! | `account` | retries of Machines that share a cloud account |
-//! | `thaw` | requeues keys when the gate freezes or opens |
 //! | `queries` | answers questions about one key |
 
-mod account;
 mod changes;
 mod index;
 mod own_writes;
 mod owners;
 mod queries;
 pub(crate) mod relations;
-mod thaw;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,7 +40,7 @@ use crate::controllers::classes::finalizers;
 use crate::controllers::facts::machine::observe::RetryFacts;
 use crate::controllers::state::TenantState;
 use crate::controllers::{machine, machine_deployment, machine_set};
-use crate::driver_calls::cloud_account::CloudAccount;
+use crate::driver_calls::call_slots::CloudAccount;
 use crate::driver_calls::slots::{ReconcileSlot, ReconcileSlots};
 use crate::events::EventRecorder;
 use crate::machine_query::{MachineQuery, ReadyCondition};
@@ -283,7 +279,7 @@ impl Engine {
         self.gathered.remove(&key);
         self.own_writes.begin(&key);
         self.begun += 1;
-        self.metrics.reconcile_began(self.begun, self.queue_name(&key), waited, now);
+        self.metrics.queue.began(self.begun, self.queue_name(&key), waited, now);
         let handle = self.reconciles.spawn(slot.run(reconcile.instrument(span)));
         self.running.insert(handle.id(), Running { key, priority, jitter, number: self.begun });
     }
@@ -361,7 +357,7 @@ impl Engine {
         }
         let after = match wake {
             Requeue::Retry { policy, hint } => {
-                self.metrics.retried(self.queue_name(&key));
+                self.metrics.queue.retried(self.queue_name(&key));
                 let delay = self.ledger.failed(key.clone(), policy, hint, jitter);
                 if signal == Some(AccountSignal::Unavailable) {
                     self.account_fails(&key, (policy, hint), (delay, jitter), now)
@@ -412,7 +408,7 @@ impl Engine {
             *parked = (*parked).max(priority);
             return;
         }
-        self.metrics.added(self.queue_name(&key));
+        self.metrics.queue.added(self.queue_name(&key));
         self.queue.push(key, due, priority);
     }
 

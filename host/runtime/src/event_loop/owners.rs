@@ -11,11 +11,11 @@ use machinist_core::disruption::requests::Permits;
 use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::id::{ObjectKey, Uid};
 
-use crate::cache::Change;
-use crate::cache::fields;
+use crate::cache::{Change, Groups, fields};
 use crate::client::field_manager::DISRUPTION;
 use crate::controllers::facts::machine_deployment::OwnerTree;
 use crate::controllers::facts::machine_set::Members;
+use crate::controllers::objects::metadata::controller;
 use crate::controllers::objects::selection::selects;
 use crate::driver_calls::capacity::names_as_alternative;
 
@@ -50,54 +50,19 @@ const READ_BY_OWNERS: [&str; 5] = [
 /// Controllers of objects, by uid. Follows the caches.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
-    machines: ByController,
-    sets: ByController,
+    /// Machines by the uid of their controller; `None`: nobody controls them.
+    machines: Groups<Option<Uid>, ObjectKey>,
+    /// Sets, in the same way.
+    sets: Groups<Option<Uid>, ObjectKey>,
     /// Sets and deployments by their uid.
     by_uid: BTreeMap<Uid, ObjectKey>,
     /// Sets by the class of their template.
-    by_class: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
-}
-
-/// Objects of one kind by their controllers.
-#[derive(Debug, Default)]
-struct ByController {
-    by_controller: BTreeMap<Uid, BTreeSet<ObjectKey>>,
-    /// Those that nobody controls.
-    uncontrolled: BTreeSet<ObjectKey>,
-}
-
-impl ByController {
-    fn change(&mut self, key: &ObjectKey, old: Option<&ObjectMeta>, new: Option<&ObjectMeta>) {
-        match old.map(controller_of) {
-            Some(Some(controller)) => {
-                if let Some(owned) = self.by_controller.get_mut(&controller) {
-                    owned.remove(key);
-                    if owned.is_empty() {
-                        self.by_controller.remove(&controller);
-                    }
-                }
-            }
-            Some(None) => drop(self.uncontrolled.remove(key)),
-            None => {}
-        }
-        match new.map(controller_of) {
-            Some(Some(controller)) => {
-                self.by_controller.entry(controller).or_default().insert(key.clone());
-            }
-            Some(None) => drop(self.uncontrolled.insert(key.clone())),
-            None => {}
-        }
-    }
-
-    fn of(&self, controller: &Uid) -> impl Iterator<Item = &ObjectKey> {
-        self.by_controller.get(controller).into_iter().flatten()
-    }
+    by_class: Groups<ObjectKey, ObjectKey>,
 }
 
 /// The uid of the object's controller.
 fn controller_of(meta: &ObjectMeta) -> Option<Uid> {
-    let owners = meta.owner_references.iter().flatten();
-    owners.into_iter().find(|owner| owner.controller == Some(true)).map(|owner| Uid::new(owner.uid.as_str()))
+    controller(meta).map(|owner| Uid::new(owner.uid.as_str()))
 }
 
 fn uid_of(meta: &ObjectMeta) -> Option<Uid> {
@@ -113,7 +78,7 @@ impl Engine {
         new: Option<&Machine>,
     ) {
         let (before, after) = (old.map(|machine| &machine.metadata), new.map(|machine| &machine.metadata));
-        self.owners.machines.change(key, before, after);
+        self.owners.machines.change(key, before.map(controller_of), after.map(controller_of));
         if uid(before) != uid(after)
             && let Some(gone) = before.and_then(uid_of)
         {
@@ -142,11 +107,7 @@ impl Engine {
             let Some(controller) = controller_of(meta) else { continue };
             match kind {
                 Kind::Machine => self.wake_set_and_deployment(&controller),
-                Kind::Set => {
-                    if let Some(deployment) = self.owners.by_uid.get(&controller).cloned() {
-                        self.wake_gathered(Key::Deployment(deployment));
-                    }
-                }
+                Kind::Set => self.wake_deployment(&controller),
                 _ => {}
             }
         }
@@ -175,8 +136,14 @@ impl Engine {
         let Some(key) = self.owners.by_uid.get(set).cloned() else { return };
         let deployment = self.tenant.sets.get(&key).and_then(|set| controller_of(set.meta()));
         self.wake_gathered(Key::Set(key));
-        if let Some(deployment) = deployment.and_then(|uid| self.owners.by_uid.get(&uid).cloned()) {
-            self.wake_gathered(Key::Deployment(deployment));
+        if let Some(deployment) = deployment {
+            self.wake_deployment(&deployment);
+        }
+    }
+
+    fn wake_deployment(&mut self, deployment: &Uid) {
+        if let Some(key) = self.owners.by_uid.get(deployment).cloned() {
+            self.wake_gathered(Key::Deployment(key));
         }
     }
 
@@ -196,7 +163,7 @@ impl Engine {
         }
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         let (before, after) = (old.map(|set| &set.metadata), new.map(|set| &set.metadata));
-        self.owners.sets.change(&change.key, before, after);
+        self.owners.sets.change(&change.key, before.map(controller_of), after.map(controller_of));
         self.owners.identified(&change.key, before, after);
         self.owners.classed(&change.key, old, new);
         let key = Key::Set(change.key.clone());
@@ -206,16 +173,12 @@ impl Engine {
                 self.tenant.deleted.forget(&gone);
             }
         }
-        self.owner_changed(&key, before, after, &change.resource_version);
+        self.object_changed(key, change, has_new_generation);
         let controllers: BTreeSet<Option<Uid>> =
             [before, after].into_iter().flatten().map(controller_of).collect();
         for controller in controllers {
             match controller {
-                Some(deployment) => {
-                    if let Some(deployment) = self.owners.by_uid.get(&deployment).cloned() {
-                        self.wake_gathered(Key::Deployment(deployment));
-                    }
-                }
+                Some(deployment) => self.wake_deployment(&deployment),
                 None => self.wake_deployments_that_select(&change.key, new),
             }
         }
@@ -243,7 +206,7 @@ impl Engine {
         if uid(before) != uid(after) {
             self.forget(&key);
         }
-        self.owner_changed(&key, before, after, &change.resource_version);
+        self.object_changed(key, change, has_new_generation);
         let limit = |deployment: Option<&MachineDeployment>| {
             deployment.map(|deployment| {
                 let annotations = deployment.metadata.annotations.as_ref();
@@ -259,37 +222,12 @@ impl Engine {
             for deployment in
                 [before, after].into_iter().flatten().filter_map(uid_of).collect::<BTreeSet<_>>()
             {
-                for set in self.owners.sets.of(&deployment).cloned().collect::<Vec<_>>() {
+                for set in self.owners.sets.of(&Some(deployment)) {
                     self.wake_gathered(Key::Set(set));
                 }
             }
         }
         self.seen_change(Kind::Deployment, change);
-    }
-
-    /// The set or deployment itself changed.
-    fn owner_changed(
-        &mut self,
-        key: &Key,
-        old: Option<&ObjectMeta>,
-        new: Option<&ObjectMeta>,
-        resource_version: &str,
-    ) {
-        let Some(new) = new else { return self.forget(key) };
-        let is_deleting = new.deletion_timestamp.is_some();
-        let was_deleting = old.is_some_and(|old| old.deletion_timestamp.is_some());
-        let is_edit = old.is_none_or(|old| old.generation != new.generation);
-        if is_edit || is_deleting != was_deleting {
-            self.ledger.changed(key);
-        }
-        let priority = match (is_deleting, is_edit) {
-            (true, _) => Priority::Deletion,
-            (false, true) => Priority::Edit,
-            (false, false) => Priority::Event,
-        };
-        if self.own_writes.is_foreign(key, resource_version, priority) {
-            self.wake(key.clone(), priority);
-        }
     }
 
     /// Owners read labels, annotations, taints and the progress of an in-place update of their Machines' Nodes.
@@ -310,7 +248,7 @@ impl Engine {
 
     /// Requeues the sets of a class that has changed: new Machines differ, or can be created at last.
     pub(super) fn wake_sets_of_class(&mut self, class: &ObjectKey) {
-        let mut sets = self.owners.by_class.get(class).cloned().unwrap_or_default();
+        let mut sets = BTreeSet::from_iter(self.owners.by_class.of(class));
         let of_namespace =
             |(set, _): &(ObjectKey, std::sync::Arc<MachineSet>)| set.namespace == class.namespace;
         for (set, object) in self.tenant.sets.all().into_iter().filter(of_namespace) {
@@ -353,8 +291,7 @@ impl Engine {
         let Some(uid) = self.tenant.sets.get(set).and_then(|set| uid_of(set.meta())) else {
             return Members::default();
         };
-        let machines =
-            self.owners.machines_of(&uid).chain(&self.owners.machines.uncontrolled).cloned().collect();
+        let machines = [Some(uid), None].iter().flat_map(|owner| self.owners.machines.of(owner)).collect();
         Members { machines, shared_nodes: self.index.shared_nodes() }
     }
 
@@ -366,12 +303,12 @@ impl Engine {
             return OwnerTree::default();
         };
         let sets: Vec<ObjectKey> =
-            self.owners.sets.of(&uid).chain(&self.owners.sets.uncontrolled).cloned().collect();
+            [Some(uid), None].iter().flat_map(|owner| self.owners.sets.of(owner)).collect();
         let uid_of_set = |set: &ObjectKey| self.tenant.sets.get(set).and_then(|set| uid_of(set.meta()));
         let machines = sets
             .iter()
             .filter_map(uid_of_set)
-            .map(|set| (set.clone(), self.owners.machines_of(&set).cloned().collect()))
+            .map(|set| (set.clone(), self.owners.machines.of(&Some(set))))
             .collect();
         let other_deployments = self.tenant.deployments.all().into_iter().map(|(key, _)| key);
         let other_deployments =
@@ -386,10 +323,6 @@ impl Engine {
 }
 
 impl Owners {
-    fn machines_of(&self, set: &Uid) -> impl Iterator<Item = &ObjectKey> {
-        self.machines.of(set)
-    }
-
     fn identified(&mut self, key: &ObjectKey, old: Option<&ObjectMeta>, new: Option<&ObjectMeta>) {
         if uid(old) == uid(new) {
             return;
@@ -408,8 +341,12 @@ impl Owners {
                 set?.spec.template.as_ref()?.spec.class.name.clone().filter(|name| !name.is_empty())?;
             Some(ObjectKey::new(key.namespace.as_str(), name))
         };
-        super::index::move_entry(&mut self.by_class, key, class(old), class(new));
+        self.by_class.change(key, class(old), class(new));
     }
+}
+
+fn has_new_generation<T: Resource>(old: &T, new: &T) -> bool {
+    old.meta().generation != new.meta().generation
 }
 
 fn uid(meta: Option<&ObjectMeta>) -> Option<&str> {

@@ -68,14 +68,14 @@ impl Engine {
     }
 
     pub(super) fn show_backlog(&mut self) {
-        self.metrics.queue(self.queue.len(), self.reconciles.len());
+        self.metrics.loop_holds(self.queue.len(), self.reconciles.len());
         let now = self.context.clock.now();
         let is_recent = self.counted.is_some_and(|at| now.duration_since(at) < COUNT_EVERY);
         if is_recent && self.queue.backlog() > SHORT {
             return;
         }
         self.counted = Some(now);
-        self.metrics.due(self.queue.due_keys().map(|key| self.queue_name(key)));
+        self.metrics.queue.depth(self.queue.due_keys().map(|key| self.queue_name(key)));
     }
 
     /// A Machine that left a phase was in it since its status says so.
@@ -90,7 +90,7 @@ impl Engine {
         };
         let created = || old.metadata.creation_timestamp.as_ref().map(|time| time.0);
         if let (Some(from), Some(until)) = (since(old).or_else(created), since(new)) {
-            self.metrics.left_phase(phase, until.duration_since(from));
+            self.metrics.stages.left_phase(phase, until.duration_since(from));
         }
     }
 }

@@ -19,7 +19,7 @@ use machinist_core::machine::Severity;
 
 use crate::context::key::Key;
 
-use reported::{EventDecision, EventFact, ReportedEvents};
+use reported::{EventDecision, ReportedEvents};
 pub(crate) use writer::{Author, EventWriter};
 
 /// The name under which Events are reported.
@@ -123,30 +123,15 @@ impl EventRecorder {
     /// Records an Event, unless the same was reported last.
     fn record(&mut self, key: &Key, event: Event, now: Timestamp) {
         let reports = self.reported.entry(key.clone()).or_default();
-        let Event {
-            about,
-            topic,
-            reason,
-            at,
-            message,
-            same,
-            severity,
-            repeats,
-            is_known,
-            is_unsupported: _,
-            is_implied,
-            is_action,
-        } = event;
-        let same = same.as_deref().unwrap_or(&message);
-        match reports.decide(EventFact { topic, reason, same, repeats, is_known, is_implied, is_action }, now)
-        {
+        match reports.decide(&event, now) {
             EventDecision::Nothing => {}
             EventDecision::Event => {
+                let Event { about, topic, reason, at, message, severity, .. } = event;
                 let at = at.unwrap_or(now);
                 let name = self.writer.write(about, reason.to_owned(), &message, severity, at);
                 reports.written(topic, name);
             }
-            EventDecision::Count(name, count) => self.writer.count(&about, name, count, now),
+            EventDecision::Count(name, count) => self.writer.count(&event.about, name, count, now),
         }
     }
 

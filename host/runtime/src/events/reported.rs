@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::events::masked::masked;
 
+use super::Event;
+
 /// Events about one object before they become rare: more than a whole life has.
 const BURST: u32 = 25;
 
@@ -45,24 +47,6 @@ struct LastReport {
     counted_at: Timestamp,
 }
 
-/// The facts of a possible Event.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EventFact<'a> {
-    /// Its topic: reason and text are compared with the last report of the same topic.
-    pub topic: &'static str,
-    pub reason: &'static str,
-    /// Equal texts are the same report.
-    pub same: &'a str,
-    /// A failed attempt: a repetition counts up the last Event.
-    pub repeats: bool,
-    /// The object says the same already.
-    pub is_known: bool,
-    /// Another Event of the same reconcile implies it.
-    pub is_implied: bool,
-    /// An action: reported each time.
-    pub is_action: bool,
-}
-
 /// How a possible Event is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EventDecision {
@@ -74,29 +58,29 @@ pub(crate) enum EventDecision {
 
 impl ReportedEvents {
     /// Decides how to report. After [`EventDecision::Event`] the caller passes its name to [`ReportedEvents::written`].
-    pub(crate) fn decide(&mut self, item: EventFact<'_>, now: Timestamp) -> EventDecision {
-        if item.is_action {
+    pub(crate) fn decide(&mut self, event: &Event, now: Timestamp) -> EventDecision {
+        if event.is_action {
             return if self.actions.may_write(now) { EventDecision::Event } else { EventDecision::Nothing };
         }
-        if item.is_implied {
-            self.remember(item, None, now);
+        if event.is_implied {
+            self.remember(event, now);
             return EventDecision::Nothing;
         }
-        let last = self.topics.get_mut(item.topic);
-        if let Some(last) = last.filter(|last| last.reason == item.reason) {
-            let is_same = last.same == sameness(item);
+        let last = self.topics.get_mut(event.topic);
+        if let Some(last) = last.filter(|last| last.reason == event.reason) {
+            let is_same = last.same == sameness(event);
             let is_soon = now.duration_since(last.at) < SAME_REASON;
             if is_same || is_soon {
-                return last.repeated(item.repeats, now);
+                return last.repeated(event.repeats, now);
             }
-        } else if item.is_known && !item.repeats && !self.topics.contains_key(item.topic) {
-            self.remember(item, None, now);
+        } else if event.is_known && !event.repeats && !self.topics.contains_key(event.topic) {
+            self.remember(event, now);
             return EventDecision::Nothing;
         }
         if !self.states.may_write(now) {
             return EventDecision::Nothing;
         }
-        self.remember(item, None, now);
+        self.remember(event, now);
         EventDecision::Event
     }
 
@@ -107,22 +91,23 @@ impl ReportedEvents {
         }
     }
 
-    fn remember(&mut self, item: EventFact<'_>, event: Option<String>, now: Timestamp) {
+    fn remember(&mut self, event: &Event, now: Timestamp) {
         let last = LastReport {
-            reason: item.reason,
-            same: sameness(item),
+            reason: event.reason,
+            same: sameness(event),
             at: now,
-            event,
+            event: None,
             count: 1,
             counted_at: now,
         };
-        self.topics.insert(item.topic, last);
+        self.topics.insert(event.topic, last);
     }
 }
 
 /// Clouds put another id into each of their answers: a failure is compared without.
-fn sameness(item: EventFact<'_>) -> String {
-    if item.repeats { masked(item.same) } else { item.same.to_owned() }
+fn sameness(event: &Event) -> String {
+    let same = event.same.as_deref().unwrap_or(&event.message);
+    if event.repeats { masked(same) } else { same.to_owned() }
 }
 
 impl Budget {
@@ -158,41 +143,29 @@ impl LastReport {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
     use super::*;
+    use crate::events::About;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn failure(same: &str) -> EventFact<'_> {
-        EventFact {
-            topic: "state",
-            reason: "CreationFailed",
-            same,
-            repeats: true,
-            is_known: false,
-            is_implied: false,
-            is_action: false,
-        }
+    fn state(reason: &'static str, message: &str) -> Event {
+        let about = About::of("Machine", &ObjectMeta::default());
+        Event::normal(about, "state", reason, message.to_owned())
     }
 
-    fn state<'a>(reason: &'static str, same: &'a str) -> EventFact<'a> {
-        EventFact {
-            topic: "state",
-            reason,
-            same,
-            repeats: false,
-            is_known: false,
-            is_implied: false,
-            is_action: false,
-        }
+    fn failure(message: &str) -> Event {
+        Event { repeats: true, ..state("CreationFailed", message) }
     }
 
     /// Decides, and notes written Events.
-    fn report(reports: &mut ReportedEvents, item: EventFact<'_>, second: i64) -> EventDecision {
-        let decision = reports.decide(item, at(second));
+    fn report(reports: &mut ReportedEvents, event: &Event, second: i64) -> EventDecision {
+        let decision = reports.decide(event, at(second));
         if decision == EventDecision::Event {
-            reports.written(item.topic, format!("event-{second}"));
+            reports.written(event.topic, format!("event-{second}"));
         }
         decision
     }
@@ -202,7 +175,7 @@ mod tests {
         let mut reports = ReportedEvents::default();
         let (mut events, mut counts) = (0, Vec::new());
         for second in (0..86_400).step_by(120) {
-            match report(&mut reports, failure("no capacity"), second) {
+            match report(&mut reports, &failure("no capacity"), second) {
                 EventDecision::Event => events += 1,
                 EventDecision::Count(event, count) => {
                     assert_eq!(event, "event-0");
@@ -222,7 +195,7 @@ mod tests {
         let mut events = 0;
         for second in (0..86_400).step_by(10) {
             let message = format!("request {second} failed");
-            events += i32::from(report(&mut reports, failure(&message), second) == EventDecision::Event);
+            events += i32::from(report(&mut reports, &failure(&message), second) == EventDecision::Event);
         }
         assert!(events <= 25 + 86_400 / 300, "{events} Events in a day");
     }
@@ -233,7 +206,7 @@ mod tests {
         let mut events = 0;
         for second in (0..86_400).step_by(120) {
             let message = format!("quota exceeded, request 4442587fb7d0{second:05x}");
-            events += i32::from(report(&mut reports, failure(&message), second) == EventDecision::Event);
+            events += i32::from(report(&mut reports, &failure(&message), second) == EventDecision::Event);
         }
         assert_eq!(events, 1);
     }
@@ -244,8 +217,8 @@ mod tests {
         let mut second = 0;
         for _ in 0..3 {
             for reason in ["NodeHealthy", "NodeUnhealthy"] {
-                assert_eq!(report(&mut reports, state(reason, ""), second), EventDecision::Event);
-                assert_eq!(report(&mut reports, state(reason, ""), second), EventDecision::Nothing);
+                assert_eq!(report(&mut reports, &state(reason, ""), second), EventDecision::Event);
+                assert_eq!(report(&mut reports, &state(reason, ""), second), EventDecision::Nothing);
                 second += 1;
             }
         }
@@ -254,39 +227,41 @@ mod tests {
     #[test]
     fn after_a_restart_nothing_is_reported_that_the_object_says_already() {
         let mut reports = ReportedEvents::default();
-        let known = EventFact { is_known: true, ..state("NodeHealthy", "all is well") };
-        assert_eq!(report(&mut reports, known, 0), EventDecision::Nothing);
-        assert_eq!(report(&mut reports, state("NodeHealthy", "all is well"), 1), EventDecision::Nothing);
-        assert_eq!(report(&mut reports, state("NodeUnhealthy", "not Ready"), 2), EventDecision::Event);
-        assert_eq!(report(&mut reports, known, 3), EventDecision::Event, "it has changed back meanwhile");
+        let known = Event { is_known: true, ..state("NodeHealthy", "all is well") };
+        assert_eq!(report(&mut reports, &known, 0), EventDecision::Nothing);
+        assert_eq!(report(&mut reports, &state("NodeHealthy", "all is well"), 1), EventDecision::Nothing);
+        assert_eq!(report(&mut reports, &state("NodeUnhealthy", "not Ready"), 2), EventDecision::Event);
+        assert_eq!(report(&mut reports, &known, 3), EventDecision::Event, "it has changed back meanwhile");
     }
 
     #[test]
     fn a_change_that_another_event_reports_is_not_reported_then_nor_later() {
         let mut reports = ReportedEvents::default();
-        let sick = EventFact { topic: "Healthy", ..state("NodeUnhealthy", "False") };
-        assert_eq!(report(&mut reports, EventFact { is_implied: true, ..sick }, 0), EventDecision::Nothing);
-        assert_eq!(report(&mut reports, sick, 700), EventDecision::Nothing);
-        let well = EventFact { topic: "Healthy", ..state("NodeHealthy", "True") };
-        assert_eq!(report(&mut reports, well, 800), EventDecision::Event);
+        let sick = Event { topic: "Healthy", ..state("NodeUnhealthy", "False") };
+        assert_eq!(
+            report(&mut reports, &Event { is_implied: true, ..sick.clone() }, 0),
+            EventDecision::Nothing
+        );
+        assert_eq!(report(&mut reports, &sick, 700), EventDecision::Nothing);
+        let well = Event { topic: "Healthy", ..state("NodeHealthy", "True") };
+        assert_eq!(report(&mut reports, &well, 800), EventDecision::Event);
     }
 
     #[test]
     fn topics_are_reported_separately() {
         let mut reports = ReportedEvents::default();
-        let drained = EventFact { topic: "Drained", ..state("PodsGone", "") };
-        assert_eq!(report(&mut reports, drained, 0), EventDecision::Event);
-        assert_eq!(report(&mut reports, state("Deleting", ""), 0), EventDecision::Event);
-        assert_eq!(report(&mut reports, drained, 1), EventDecision::Nothing);
+        let drained = Event { topic: "Drained", ..state("PodsGone", "") };
+        assert_eq!(report(&mut reports, &drained, 0), EventDecision::Event);
+        assert_eq!(report(&mut reports, &state("Deleting", ""), 0), EventDecision::Event);
+        assert_eq!(report(&mut reports, &drained, 1), EventDecision::Nothing);
     }
 
     #[test]
     fn each_action_is_reported_and_leaves_room_for_failures() {
         let mut reports = ReportedEvents::default();
-        let action = |same| EventFact { topic: "deed", is_action: true, ..state("Scaled", same) };
-        let decisions: Vec<EventDecision> =
-            (0..100).map(|_| reports.decide(action("the same"), at(0))).collect();
+        let action = Event { topic: "deed", is_action: true, ..state("Scaled", "the same") };
+        let decisions: Vec<EventDecision> = (0..100).map(|_| reports.decide(&action, at(0))).collect();
         assert_eq!(decisions.iter().filter(|decision| **decision == EventDecision::Event).count(), 25);
-        assert_eq!(reports.decide(failure("no capacity"), at(0)), EventDecision::Event);
+        assert_eq!(reports.decide(&failure("no capacity"), at(0)), EventDecision::Event);
     }
 }

@@ -50,11 +50,7 @@ pub(crate) struct EventWriter {
 }
 
 struct WriterState {
-    client: Client,
-    instance: String,
-    clock: Clock,
-    metrics: Arc<Metrics>,
-    leads: watch::Receiver<bool>,
+    author: Author,
     written: AtomicU32,
     outbox: Mutex<Outbox<ObjectLane, EventRequest>>,
     more: Notify,
@@ -90,13 +86,9 @@ pub(crate) struct Author {
 impl EventWriter {
     /// A writer, and the task that must run for it.
     pub(crate) fn new(author: Author) -> (Self, impl Future<Output = ()> + Send) {
-        let Author { client, instance, clock, metrics, leads } = author;
+        let instance = super::clip(&author.instance, 128);
         let shared = Arc::new(WriterState {
-            client,
-            instance: super::clip(&instance, 128),
-            clock,
-            metrics,
-            leads,
+            author: Author { instance, ..author },
             written: AtomicU32::new(0),
             outbox: Mutex::new(Outbox::new(BACKLOG)),
             more: Notify::new(),
@@ -127,7 +119,7 @@ impl EventWriter {
             note: super::clip(message, super::NOTE_BYTES),
             severity,
             at,
-            instance: self.shared.instance.clone(),
+            instance: self.shared.author.instance.clone(),
         };
         self.shared.post(lane, EventRequest::New(Box::new(written)));
         name
@@ -165,7 +157,7 @@ impl WriterState {
                 Some((lane, delivered)) = on_their_way.next() => {
                     lock(&self.outbox).sent(lane);
                     match delivered {
-                        Ok(Delivered::NewEvent) => self.metrics.event_written(),
+                        Ok(Delivered::NewEvent) => self.author.metrics.events.written(),
                         Ok(Delivered::NotOurs) => debug!("event dropped: this process does not lead"),
                         Err((why, error)) => self.lost(why, &error),
                     }
@@ -178,7 +170,7 @@ impl WriterState {
     async fn deliver(&self, request: EventRequest) -> Result<Delivered, (LostEvent, String)> {
         let mut tries = 1;
         loop {
-            if !*self.leads.borrow() {
+            if !*self.author.leads.borrow() {
                 return Ok(Delivered::NotOurs);
             }
             let error = match tokio::time::timeout(REQUEST, self.send(&request)).await {
@@ -209,9 +201,9 @@ impl WriterState {
     /// Through the API group that takes Events, with another try through the other one where the first is forbidden or
     /// not served.
     async fn send(&self, request: &EventRequest) -> Result<(), ActError> {
-        let mut dialect = lock(&self.dialects).choose(self.clock.now());
+        let mut dialect = lock(&self.dialects).choose(self.author.clock.now());
         loop {
-            let Err(error) = write(&self.client, dialect, request).await else { return Ok(()) };
+            let Err(error) = write(&self.author.client, dialect, request).await else { return Ok(()) };
             let why = act_error(&error);
             // A counted Event may have expired.
             let is_refused = match &why {
@@ -224,7 +216,7 @@ impl WriterState {
                 | ActError::Ambiguous { .. }
                 | ActError::Forbidden { .. } => false,
             };
-            let other = is_refused.then(|| lock(&self.dialects).refused(dialect, self.clock.now()));
+            let other = is_refused.then(|| lock(&self.dialects).refused(dialect, self.author.clock.now()));
             let Some(other) = other.flatten() else { return Err(why) };
             if !self.dialect_logged.swap(true, Ordering::Relaxed) {
                 warn!(
@@ -238,7 +230,7 @@ impl WriterState {
 
     /// The first of each reason is logged for operators. The others are counted.
     fn lost(&self, why: LostEvent, error: &str) {
-        self.metrics.event_lost(why);
+        self.author.metrics.events.lost(why);
         let reason = why.name();
         if lock(&self.logged).insert(why) {
             warn!(reason, error, "Event lost; further ones are counted by machinist_events_lost_total");

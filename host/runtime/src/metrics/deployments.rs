@@ -9,7 +9,7 @@ use machinist_core::value::id::ObjectKey;
 use machinist_core::value::int_or_percent::IntOrPercent;
 use prometheus_client::encoding::DescriptorEncoder;
 
-use crate::cache::fields::strategy::share;
+use crate::cache::fields::share;
 
 use super::inventory::{created_at, encode_conditions, gauge, items, object};
 use super::sets::encode_failed;

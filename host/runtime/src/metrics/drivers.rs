@@ -24,7 +24,7 @@ struct FailureLabels {
 }
 
 #[derive(Debug)]
-pub(super) struct DriverMetrics {
+pub(crate) struct DriverMetrics {
     seconds: Family<CallLabels, Histogram, fn() -> Histogram>,
     failed: Family<FailureLabels, Counter>,
 }
@@ -51,7 +51,7 @@ impl DriverMetrics {
         );
     }
 
-    pub(super) fn called(
+    pub(crate) fn called(
         &self,
         provider: &ProviderName,
         operation: Operation,

@@ -33,7 +33,7 @@ struct LossLabels {
 }
 
 #[derive(Default)]
-pub(super) struct EventMetrics {
+pub(crate) struct EventMetrics {
     written: Counter,
     lost: Family<LossLabels, Counter>,
 }
@@ -48,11 +48,11 @@ impl EventMetrics {
         );
     }
 
-    pub(super) fn written(&self) {
+    pub(crate) fn written(&self) {
         self.written.inc();
     }
 
-    pub(super) fn lost(&self, why: LostEvent) {
+    pub(crate) fn lost(&self, why: LostEvent) {
         self.lost.get_or_create(&LossLabels { reason: why.name() }).inc();
     }
 }

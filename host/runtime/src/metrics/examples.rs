@@ -12,8 +12,8 @@ use machinist_core::value::phase::Phase;
 use tokio::sync::watch;
 
 use crate::cache::Store;
+use crate::context::GateState;
 use crate::context::clock::Clock;
-use crate::context::gate_state::GateState;
 use crate::context::settings::Controllers;
 
 use super::{InventorySources, LostEvent, Metrics, Milestone, Pool, QueueName, RequestMetric};
@@ -25,17 +25,17 @@ impl Metrics {
         let (zero, now) = (SignedDuration::ZERO, Timestamp::now());
         let request =
             RequestMetric { verb: "", method: "", resource: "", host: "", code: 0, took: Duration::ZERO };
-        all.answered(request);
+        all.requests.answered(request);
         let error = CallError::Refused(Refusal::ShuttingDown);
-        all.driver_called(&ProviderName::new(""), Operation::Create, zero, Some(&error));
-        all.clock_is_ahead("", false, zero);
-        all.event_lost(LostEvent::Backlog);
-        all.added(QueueName::Machine);
-        all.retried(QueueName::Machine);
-        all.due(std::iter::empty());
-        all.reconcile_began(0, QueueName::Machine, zero, now);
+        all.drivers.called(&ProviderName::new(""), Operation::Create, zero, Some(&error));
+        all.requests.clock_is_ahead("", false, zero);
+        all.events.lost(LostEvent::Backlog);
+        all.queue.added(QueueName::Machine);
+        all.queue.retried(QueueName::Machine);
+        all.queue.depth(std::iter::empty());
+        all.queue.began(0, QueueName::Machine, zero, now);
         all.reconcile_ended(0, "", now);
-        all.left_phase(Phase::New, zero);
+        all.stages.left_phase(Phase::New, zero);
         let milestones = [
             Milestone::Created(zero),
             Milestone::Initialized(zero),

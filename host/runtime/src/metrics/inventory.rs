@@ -20,8 +20,8 @@ use tokio::sync::watch;
 use crate::cache::StoreReader;
 use crate::cache::fields::cluster_mark;
 use crate::cache::fields::phase_of;
+use crate::context::GateState;
 use crate::context::clock::Clock;
-use crate::context::gate_state::GateState;
 use crate::context::settings::Controllers;
 
 use super::queue::{QueueMetrics, QueueName};

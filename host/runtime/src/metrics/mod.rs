@@ -2,9 +2,8 @@
 //!
 //! | module | what it counts |
 //! | --- | --- |
-//! | `inventory`, `sets`, `deployments` | objects, read from the caches at each scrape; also whether the host is frozen |
+//! | `inventory`, `sets`, `deployments` | objects, read from the caches at each scrape; also what sets have done |
 //! | `stages` | how long the stages of Machines take |
-//! | `set_counters` | stale Machines that sets delete, and sets that freeze |
 //! | `queue` | the queue and its reconciles |
 //! | `safety` | VMs and Nodes without a Machine |
 //! | `drivers` | calls of drivers |
@@ -20,18 +19,13 @@ mod inventory;
 mod queue;
 mod requests;
 mod safety;
-mod set_counters;
 mod sets;
 mod stages;
 
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, OnceLock};
 
-use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver::Operation;
-use machinist_core::driver::error::CallError;
-use machinist_core::value::id::ProviderName;
-use machinist_core::value::phase::Phase;
+use jiff::Timestamp;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -44,7 +38,6 @@ pub(crate) use requests::RequestMetric;
 pub(crate) use safety::{ListingEnd, SafetyMetrics};
 pub(crate) use stages::{Milestone, Pool};
 
-use crate::context::clock::ServerClock;
 use crate::machine_query::MachineQueries;
 
 use drivers::DriverMetrics;
@@ -52,16 +45,16 @@ use events::EventMetrics;
 use inventory::{IncompleteScrapes, Inventory};
 use queue::{ControllerLabels, QueueMetrics};
 use requests::RequestMetrics;
-use set_counters::SetCounters;
+use sets::SetCounters;
 use stages::StageMetrics;
 
 #[derive(Default)]
 pub struct Metrics {
-    requests: RequestMetrics,
-    events: EventMetrics,
-    drivers: DriverMetrics,
-    queue: Arc<QueueMetrics>,
-    stages: Arc<StageMetrics>,
+    pub(crate) requests: RequestMetrics,
+    pub(crate) events: EventMetrics,
+    pub(crate) drivers: DriverMetrics,
+    pub(crate) queue: Arc<QueueMetrics>,
+    pub(crate) stages: Arc<StageMetrics>,
     set_counters: SetCounters,
     reconciles: Family<ControllerLabels, Counter>,
     panics: Counter,
@@ -108,51 +101,6 @@ impl Metrics {
         let _ = self.inventory.set(inventory);
     }
 
-    pub(crate) fn answered(&self, request: RequestMetric<'_>) {
-        self.requests.answered(request);
-    }
-
-    /// Notes the clock difference of an API server's answer; `is_control`: of the server that creates Machines.
-    pub(crate) fn clock_is_ahead(&self, host: &str, is_control: bool, ahead: SignedDuration) {
-        self.requests.clock_is_ahead(host, is_control, ahead);
-    }
-
-    /// The clock of the server that creates Machines.
-    pub(crate) fn control_clock(&self) -> ServerClock {
-        self.requests.control_clock()
-    }
-
-    /// An Event was written.
-    pub(crate) fn event_written(&self) {
-        self.events.written();
-    }
-
-    /// An Event was not written.
-    pub(crate) fn event_lost(&self, why: LostEvent) {
-        self.events.lost(why);
-    }
-
-    pub(crate) fn driver_called(
-        &self,
-        provider: &ProviderName,
-        operation: Operation,
-        took: SignedDuration,
-        error: Option<&CallError>,
-    ) {
-        self.drivers.called(provider, operation, took, error);
-    }
-
-    /// Counts a reconcile that begins, after its key was due for `waited`.
-    pub(crate) fn reconcile_began(
-        &self,
-        reconcile: u64,
-        queue_name: QueueName,
-        waited: SignedDuration,
-        now: Timestamp,
-    ) {
-        self.queue.began(reconcile, queue_name, waited, now);
-    }
-
     pub(crate) fn reconcile_ended(&self, reconcile: u64, controller: &'static str, now: Timestamp) {
         self.reconciles.get_or_create(&ControllerLabels { controller }).inc();
         self.queue.ended(reconcile, now);
@@ -162,39 +110,15 @@ impl Metrics {
         self.panics.inc();
     }
 
-    /// A key was put into the queue.
-    pub(crate) fn added(&self, queue_name: QueueName) {
-        self.queue.added(queue_name);
-    }
-
-    /// Counts a round of a loop beside the reconciles.
-    pub(crate) fn round(&self, queue_name: QueueName, took: SignedDuration) {
-        self.queue.round(queue_name, took);
-    }
-
-    /// Counts a failed reconcile whose key is retried.
-    pub(crate) fn retried(&self, queue_name: QueueName) {
-        self.queue.retried(queue_name);
-    }
-
-    pub(crate) fn queue(&self, queued: usize, in_flight: usize) {
+    /// Sets how many keys the event loop holds.
+    pub(crate) fn loop_holds(&self, queued: usize, in_flight: usize) {
         self.queued.set(i64::try_from(queued).unwrap_or(i64::MAX));
         self.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
-    }
-
-    /// Sets the queue depths from the due keys.
-    pub(crate) fn due(&self, parts: impl Iterator<Item = QueueName>) {
-        self.queue.depth(parts);
     }
 
     /// Whether this process leads.
     pub fn leads(&self, leads: bool) {
         self.leads.set(i64::from(leads));
-    }
-
-    /// A Machine left a phase after so long.
-    pub(crate) fn left_phase(&self, phase: Phase, after: SignedDuration) {
-        self.stages.left_phase(phase, after);
     }
 
     /// A Machine has come to a point in its life, or its set to one in its own.

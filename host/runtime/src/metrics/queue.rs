@@ -77,7 +77,7 @@ type Seconds = Family<NameLabels, Histogram, fn() -> Histogram>;
 type OurSeconds = Family<ControllerLabels, Histogram, fn() -> Histogram>;
 
 #[derive(Debug)]
-pub(super) struct QueueMetrics {
+pub(crate) struct QueueMetrics {
     adds: Family<NameLabels, Counter>,
     retries: Family<NameLabels, Counter>,
     depth: Family<NameLabels, Gauge<i64, AtomicI64>>,
@@ -125,22 +125,22 @@ impl QueueMetrics {
         registry.register("machinist_pass_duration_seconds", "How long a pass took", self.our_worked.clone());
     }
 
-    pub(super) fn added(&self, queue_name: QueueName) {
+    pub(crate) fn added(&self, queue_name: QueueName) {
         self.adds.get_or_create(&labels(queue_name)).inc();
     }
 
-    pub(super) fn retried(&self, queue_name: QueueName) {
+    pub(crate) fn retried(&self, queue_name: QueueName) {
         self.retries.get_or_create(&labels(queue_name)).inc();
     }
 
     /// A loop beside the queue has done a round, which nothing has waited for.
-    pub(super) fn round(&self, queue_name: QueueName, took: SignedDuration) {
+    pub(crate) fn round(&self, queue_name: QueueName, took: SignedDuration) {
         self.added(queue_name);
         self.waited.get_or_create(&labels(queue_name)).observe(0.0);
         self.worked.get_or_create(&labels(queue_name)).observe(took.max(SignedDuration::ZERO).as_secs_f64());
     }
 
-    pub(super) fn depth(&self, due: impl Iterator<Item = QueueName>) {
+    pub(crate) fn depth(&self, due: impl Iterator<Item = QueueName>) {
         let mut depth = QueueName::ALL.map(|queue_name| (queue_name, 0_i64));
         for queue_name in due {
             for (_, count) in depth.iter_mut().filter(|(other, _)| *other == queue_name) {
@@ -152,7 +152,7 @@ impl QueueMetrics {
         }
     }
 
-    pub(super) fn began(
+    pub(crate) fn began(
         &self,
         reconcile: u64,
         queue_name: QueueName,

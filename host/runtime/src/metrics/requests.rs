@@ -55,7 +55,7 @@ struct ServerLabels {
 }
 
 #[derive(Debug)]
-pub(super) struct RequestMetrics {
+pub(crate) struct RequestMetrics {
     ahead: Family<ServerLabels, Gauge>,
     control_clock: ServerClock,
     ours: Family<RequestLabels, Counter>,
@@ -78,14 +78,14 @@ impl Default for RequestMetrics {
 
 impl RequestMetrics {
     /// Notes the clock difference of this server's answer.
-    pub(super) fn clock_is_ahead(&self, host: &str, is_control: bool, ahead: SignedDuration) {
+    pub(crate) fn clock_is_ahead(&self, host: &str, is_control: bool, ahead: SignedDuration) {
         self.ahead.get_or_create(&ServerLabels { host: host.to_owned() }).set(ahead.as_secs());
         if is_control {
             self.control_clock.set_ahead(ahead);
         }
     }
 
-    pub(super) fn control_clock(&self) -> ServerClock {
+    pub(crate) fn control_clock(&self) -> ServerClock {
         self.control_clock.clone()
     }
 
@@ -112,7 +112,7 @@ impl RequestMetrics {
         );
     }
 
-    pub(super) fn answered(&self, request: RequestMetric<'_>) {
+    pub(crate) fn answered(&self, request: RequestMetric<'_>) {
         let RequestMetric { verb, method, resource, host, code, took } = request;
         self.ours.get_or_create(&RequestLabels { verb, resource, code }).inc();
         let text = if code == 0 { "<error>".to_owned() } else { code.to_string() };

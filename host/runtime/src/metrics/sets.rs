@@ -1,4 +1,4 @@
-//! The inventory of MachineSets.
+//! The inventory of MachineSets, and their counted actions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,10 @@ use std::sync::Arc;
 use machinist_api::machine_set::{MachineSetStatus, MachineSummary};
 use machinist_api::{MachineSet, Word};
 use machinist_core::value::id::ObjectKey;
-use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
 
 use super::inventory::{created_at, encode_conditions, gauge, items, object};
 
@@ -108,4 +111,38 @@ pub(super) fn encode_failed<'a>(
         }
     }
     Ok(())
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WhyLabels {
+    reason: &'static str,
+}
+
+#[derive(Default)]
+pub(super) struct SetCounters {
+    stale: Counter,
+    freezes: Family<WhyLabels, Counter>,
+    thaws: Counter,
+}
+
+impl SetCounters {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let help = "Machines that their health has failed and that their sets have deleted";
+        registry.register("mcm_machine_stale_machines", help, self.stale.clone());
+        let help = "MachineSets that were frozen, by the reason of their condition Frozen";
+        registry.register("machinist_set_freezes", help, self.freezes.clone());
+        registry.register("machinist_set_thaws", "MachineSets whose freeze has ended", self.thaws.clone());
+    }
+
+    pub(super) fn deleted_stale(&self) {
+        self.stale.inc();
+    }
+
+    pub(super) fn froze(&self, reason: &'static str) {
+        self.freezes.get_or_create(&WhyLabels { reason }).inc();
+    }
+
+    pub(super) fn thawed(&self) {
+        self.thaws.inc();
+    }
 }

@@ -68,7 +68,7 @@ struct PhaseLabels {
 }
 
 #[derive(Debug)]
-pub(super) struct StageMetrics {
+pub(crate) struct StageMetrics {
     drains: Histogram,
     phases: Family<PhaseLabels, Histogram, fn() -> Histogram>,
     last: Mutex<LastDurations>,
@@ -111,7 +111,7 @@ impl StageMetrics {
     }
 
     /// A Machine left a phase after so long.
-    pub(super) fn left_phase(&self, phase: Phase, after: SignedDuration) {
+    pub(crate) fn left_phase(&self, phase: Phase, after: SignedDuration) {
         let labels = PhaseLabels { phase: phase_name(phase) };
         self.phases.get_or_create(&labels).observe(after.max(SignedDuration::ZERO).as_secs_f64());
     }

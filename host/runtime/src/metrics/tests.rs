@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::cache::Store;
+use crate::context::GateState;
 use crate::context::clock::Clock;
-use crate::context::gate_state::GateState;
 use crate::context::settings::Controllers;
 
 use super::{InventorySources, Metrics, Milestone};
@@ -170,9 +170,7 @@ fn absent_settings_of_a_deployment_have_no_series_and_invalid_ones_do_no_harm() 
     let invalid = json!({ "metadata": { "name": "d" }, "spec": { "template": {}, "strategy": strategy } });
     let scrape = Scrape::of(OWNERS, &[], &[invalid]);
     for name in [
-        "revision_history_limit",
-        "progress_deadline_seconds",
-        "rollback_to_revision",
+        "revision_history_limit", "progress_deadline_seconds", "rollback_to_revision",
         "rolling_update_max_surge",
     ] {
         assert!(!scrape.has(&format!("mcm_machine_deployment_info_spec_{name}")), "{name}");
@@ -191,9 +189,7 @@ fn a_process_shows_what_it_looks_after_as_the_two_binaries_do() {
     let (machines, owners) = (scrape(MACHINES), scrape(OWNERS));
     let of_machines = ["mcm_machine_items_total", "mcm_machine_controller_frozen"];
     let of_owners = [
-        "mcm_machine_set_items_total",
-        "mcm_machine_set_info",
-        "mcm_machine_deployment_items_total",
+        "mcm_machine_set_items_total", "mcm_machine_set_info", "mcm_machine_deployment_items_total",
         "mcm_machine_deployment_info",
     ];
     for name in of_machines {
@@ -218,16 +214,8 @@ fn a_process_shows_what_it_looks_after_as_the_two_binaries_do() {
 fn the_queues_have_the_names_of_machine_controller_managers() {
     let scrape = Scrape::of(Controllers::ALL, &[], &[]);
     for name in [
-        "machine",
-        "machineclass",
-        "machinedeployment",
-        "machinesafetyapiserver",
-        "machinesafetyorphanvms",
-        "machinesafetyovershooting",
-        "machineset",
-        "machinetermination",
-        "node",
-        "secret",
+        "machine", "machineclass", "machinedeployment", "machinesafetyapiserver", "machinesafetyorphanvms",
+        "machinesafetyovershooting", "machineset", "machinetermination", "node", "secret",
     ] {
         scrape.check(&[format!("mcm_workqueue_adds_total{{name=\"{name}\"}} 0").as_str()]);
     }

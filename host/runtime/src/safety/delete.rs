@@ -183,14 +183,7 @@ pub(super) fn report_on_class(
     message: &str,
     severity: Severity,
 ) {
-    let meta = &class.metadata;
-    let about = About {
-        api_version: names::API_VERSION.to_owned(),
-        kind: names::CLASS_KIND.to_owned(),
-        namespace: watch.namespace.clone(),
-        name: meta.name.clone().unwrap_or_default(),
-        uid: meta.uid.clone().unwrap_or_default(),
-    };
+    let about = About::of(names::CLASS_KIND, &class.metadata);
     watch.events.write(about, reason.to_owned(), message, severity, watch.context.clock.now());
 }
 
@@ -200,13 +193,7 @@ pub(super) fn report_on_machine(watch: &SafetyWatch, name: &Name, reason: &str, 
     else {
         return;
     };
-    let about = About {
-        api_version: names::API_VERSION.to_owned(),
-        kind: "Machine".to_owned(),
-        namespace: watch.namespace.clone(),
-        name: name.to_string(),
-        uid: machine.metadata.uid.clone().unwrap_or_default(),
-    };
+    let about = About::of("Machine", &machine.metadata);
     let now = watch.context.clock.now();
     watch.events.write(about, reason.to_owned(), message, Severity::Warning, now);
 }

@@ -21,7 +21,7 @@ use tracing::{info, warn};
 use crate::cache::Refresh;
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::{LED_UNTIL, PROBE_NAME};
-use crate::context::gate_state::GateState;
+use crate::context::GateState;
 use crate::events::About;
 use crate::metrics::QueueName;
 
@@ -57,7 +57,7 @@ pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<Gate
         let began = now();
         let (holder, look) =
             tokio::join!(claim.holder(&watch, is_leading), look(&watch, &refresh, &mut request, pace));
-        watch.metrics.round(QueueName::SafetyApiServer, now().duration_since(began));
+        watch.metrics.queue.round(QueueName::SafetyApiServer, now().duration_since(began));
         let look = claimed(look, holder);
         let change = freeze.observe(look, pace, now());
         if change == FreezeChange::CatchUp {

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::PostParams;
 use machinist_api::names;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::safety::mark_claim::{HolderName, MarkHolder, MarkStep, MarkWatch, object_name};
@@ -16,7 +16,8 @@ use serde_json::json;
 use tracing::{info, warn};
 
 use crate::client::errors::within_deadline;
-use crate::client::field_manager::FIELD_MANAGER;
+use crate::client::writes::merge;
+use crate::context::key::Kind;
 use crate::controllers::objects::metadata::Metadata;
 
 use super::SafetyWatch;
@@ -129,8 +130,7 @@ impl MarkClaim {
                 // In the version that was seen: of two that take it over, one does.
                 let meta = &secret.metadata;
                 let patch = Metadata::of(meta).in_version(meta).with("annotations", json!(wanted)).patch();
-                let params = PatchParams::apply(FIELD_MANAGER);
-                within_deadline(api.patch(&name, &params, &Patch::Merge(patch))).await?;
+                merge(api, Kind::Secret, &name, patch).await?;
                 Ok(Holder::Own)
             }
             (MarkStep::Create | MarkStep::Renew | MarkStep::TakeOver, None) => {

@@ -71,9 +71,9 @@ where
     // In this version: nobody else's mark is overwritten.
     let patch = Metadata::of(meta).in_version(meta).with("annotations", mark).patch();
     let api: Api<T> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
-    let written =
-        within_deadline(api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch))).await;
-    if let Err(error) = written {
+    if let Err(error) =
+        within_deadline(api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch))).await
+    {
         debug!(name, error = %error, "mark of the cluster not stored; the next round tries again");
     }
 }

@@ -6,7 +6,7 @@
 //! | `mark_claim` | claims the cluster's mark in the target cluster |
 //! | `marks` | stores the mark on Machines and classes |
 //! | `orphans`, `listing` | lists the VMs of each class, and finds those without a Machine |
-//! | `owners`, `known_machines` | the Machines that a VM may belong to, those that are gone included |
+//! | `owners` | the Machines that a VM may belong to, those that are gone included |
 //! | `foreign` | reports VMs that carry no Machine's uid |
 //! | `delete` | deletes one orphan |
 //! | `nodes`, `machines_by_node` | finds Nodes without a Machine |
@@ -14,7 +14,6 @@
 mod delete;
 mod foreign;
 mod freeze;
-mod known_machines;
 mod listing;
 mod machines_by_node;
 mod mark_claim;
@@ -30,7 +29,7 @@ use tokio::task::JoinSet;
 
 use crate::cache::Refresh;
 use crate::context::Context;
-use crate::context::gate_state::GateState;
+use crate::context::GateState;
 use crate::controllers::state::TenantState;
 use crate::events::EventWriter;
 use crate::metrics::Metrics;

@@ -47,7 +47,7 @@ pub(super) async fn watch_nodes(watch: SafetyWatch) {
         }
         let began = watch.context.clock.now();
         let is_any_marked = look(&watch, &rule, &mut strays).await;
-        watch.metrics.round(QueueName::Node, watch.context.clock.now().duration_since(began));
+        watch.metrics.queue.round(QueueName::Node, watch.context.clock.now().duration_since(began));
         let nodes = watch.tenant.nodes.as_ref().map_or(0, StoreReader::len);
         tokio::time::sleep(strays.pause(PERIOD, nodes, is_any_marked).unsigned_abs()).await;
     }

@@ -30,10 +30,9 @@ use crate::metrics::{ListingEnd, QueueName};
 use super::SafetyWatch;
 use super::delete::{DeletionResult, delete_vm, report_on_class, report_on_machine};
 use super::foreign::Foreign;
-use super::known_machines::KnownMachines;
 use super::listing::{ListError, list};
 use super::marks;
-use super::owners::{self, Cached, named};
+use super::owners::{self, Cached, KnownMachines, named};
 
 /// Listings at the same time: accounts have rate limits, and reconciles come first.
 const CONCURRENT_LISTINGS: usize = 4;
@@ -76,7 +75,7 @@ pub(super) async fn watch_orphans(watch: SafetyWatch) {
         let began = search.watch.context.clock.now();
         search.round().await;
         let took = search.watch.context.clock.now().duration_since(began);
-        search.watch.metrics.round(QueueName::SafetyOrphanVms, took);
+        search.watch.metrics.queue.round(QueueName::SafetyOrphanVms, took);
         let next = search.watch.context.clock.instant(search.next_round());
         tokio::select! {
             biased;

@@ -1,21 +1,22 @@
-//! The Machines that VMs could belong to, from the cache or from the API server itself.
+//! The Machines that VMs could belong to, from the cache or from the API server itself, and the memory of those that are
+//! gone: it separates VMs without a Machine from those of another control plane.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
 use kube::api::ListParams;
 use kube::core::Request;
 use machinist_api::{Machine, names};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::safety::orphans::{VmOwner, VmOwners};
+use machinist_core::safety::orphans::{SeenUids, VmOwner, VmOwners};
 use machinist_core::value::id::{Name, ObjectKey, ProviderId, Uid};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::client::errors::within_deadline;
-
 use super::SafetyWatch;
+use crate::client::errors::within_deadline;
 
 /// Machines a page: some megabytes at most.
 const PAGE: u32 = 500;
@@ -115,6 +116,28 @@ pub(super) async fn live_machines(watch: &SafetyWatch) -> Result<Vec<LiveMachine
             Some(token) => params = params.continue_token(&token),
             None => return Ok(machines),
         }
+    }
+}
+
+/// A Machine that is gone is remembered for so long: longer than any VM of it waits for its end.
+const MEMORY: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Uids of Machines, with when they were seen last. Lost with the process, which then keeps more.
+#[derive(Debug, Default)]
+pub(super) struct KnownMachines(BTreeMap<Uid, Timestamp>);
+
+impl KnownMachines {
+    /// Takes note of the Machines that are there.
+    pub(super) fn note(&mut self, machines: &Cached, now: Timestamp) {
+        for uid in machines.iter().filter_map(|(_, machine)| machine.metadata.uid.as_deref()) {
+            self.0.insert(Uid::new(uid), now);
+        }
+        self.0.retain(|_, seen| now.duration_since(*seen) <= MEMORY);
+    }
+
+    /// All that shows whose Machine was whose.
+    pub(super) fn kin(&self) -> SeenUids {
+        SeenUids(self.0.keys().cloned().collect())
     }
 }
 

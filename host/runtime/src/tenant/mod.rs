@@ -12,13 +12,12 @@ use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{Node, Secret};
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::core::DeserializeGuard;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
-use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::safety::meltdown::Meltdown;
 use machinist_core::value::id::NodeName;
 use serde::de::DeserializeOwned;
@@ -28,8 +27,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cache::{Change, Refresh, Store, WatchedKind, backoff, feed};
 use crate::context::Context;
+use crate::context::GateState;
 use crate::context::clock::Clock;
-use crate::context::gate_state::GateState;
 use crate::context::key::Kind;
 use crate::context::settings::Settings;
 use crate::controllers::state::TenantState;
@@ -111,16 +110,15 @@ impl Tenant {
             call_slots: Arc::new(CallSlots::new(outbox.clone())),
             class_checks: Arc::new(ClassChecks::new(outbox.clone())),
             meltdown: Arc::new(Mutex::new(Meltdown::new(self.settings.silent_zone_percent))),
-            drivers: Arc::new(CallRecorder::new(
-                Arc::new(LeaderOnly::new(self.ports.drivers.clone(), leads.clone())),
-                self.metrics.machine_queries().calls.clone(),
-                self.metrics.clone(),
-                self.clock.clone(),
-            )),
-            server_clock: self.metrics.control_clock(),
+            drivers: Arc::new(CallRecorder {
+                drivers: LeaderOnly { drivers: self.ports.drivers.clone(), leads: leads.clone() },
+                history: self.metrics.machine_queries().calls.clone(),
+                metrics: self.metrics.clone(),
+                clock: self.clock.clone(),
+            }),
+            server_clock: self.metrics.requests.control_clock(),
             settings: Arc::new(self.settings.with_pauses()),
         };
-        let control = || (self.control.clone(), self.namespace.clone());
         let synced = Arc::new(synced);
         let refresh = Refresh::default();
         let watches = Watches {
@@ -130,23 +128,18 @@ impl Tenant {
             seed: self.seed,
             refresh: refresh.clone(),
         };
-        let in_namespace = |(client, namespace): (Client, String)| Api::namespaced(client, &namespace);
-        let api: Api<DeserializeGuard<Machine>> = in_namespace(control());
+        let api = Api::namespaced(self.control.clone(), &self.namespace);
         watches.start(&mut tasks, api, machines, |_| {}, (Kind::Machine, Message::Machine));
-        let (client, namespace) = control();
-        let api: Api<DeserializeGuard<MachineClass>> = Api::namespaced(client, &namespace);
+        let api = Api::namespaced(self.control.clone(), &self.namespace);
         watches.start(&mut tasks, api, classes, |_| {}, (Kind::Class, Message::Class));
         if controllers.machines {
-            let (client, namespace) = control();
-            let api: Api<DeserializeGuard<Secret>> = Api::namespaced(client, &namespace);
+            let api = Api::namespaced(self.control.clone(), &self.namespace);
             watches.start(&mut tasks, api, secrets, |_| {}, (Kind::Secret, Message::Secret));
         }
         if controllers.know_owners() {
-            let (client, namespace) = control();
-            let api: Api<DeserializeGuard<MachineSet>> = Api::namespaced(client, &namespace);
+            let api = Api::namespaced(self.control.clone(), &self.namespace);
             watches.start(&mut tasks, api, sets, |_| {}, (Kind::Set, Message::Set));
-            let (client, namespace) = control();
-            let api: Api<DeserializeGuard<MachineDeployment>> = Api::namespaced(client, &namespace);
+            let api = Api::namespaced(self.control.clone(), &self.namespace);
             watches.start(&mut tasks, api, deployments, |_| {}, (Kind::Deployment, Message::Deployment));
         }
         if let Some(target) = &self.target {

@@ -12,14 +12,9 @@ macro_rules! sources {
 }
 
 const PROVIDER: Sources = sources![
-    "provider/0.1.0/provider.wit",
-    "provider/0.1.0/deps/cli.wit",
-    "provider/0.1.0/deps/clocks.wit",
-    "provider/0.1.0/deps/filesystem.wit",
-    "provider/0.1.0/deps/http.wit",
-    "provider/0.1.0/deps/io.wit",
-    "provider/0.1.0/deps/machinist-host.wit",
-    "provider/0.1.0/deps/random.wit",
+    "provider/0.1.0/provider.wit", "provider/0.1.0/deps/cli.wit", "provider/0.1.0/deps/clocks.wit",
+    "provider/0.1.0/deps/filesystem.wit", "provider/0.1.0/deps/http.wit", "provider/0.1.0/deps/io.wit",
+    "provider/0.1.0/deps/machinist-host.wit", "provider/0.1.0/deps/random.wit",
     "provider/0.1.0/deps/sockets.wit",
 ];
 const POLICY: Sources = sources!["policy/0.1.0/policy.wit", "policy/0.1.0/deps/machinist-host.wit"];

@@ -69,14 +69,7 @@ mod tests {
     #[test]
     fn what_is_no_url_is_none() {
         for text in [
-            "",
-            "a",
-            "ftp://a",
-            "http://",
-            "http:///x",
-            "http://me@a/",
-            "http://a/#b",
-            "http://a/ b",
+            "", "a", "ftp://a", "http://", "http:///x", "http://me@a/", "http://a/#b", "http://a/ b",
             "http://ä/",
         ] {
             assert_eq!(Url::parse(text), None, "{text}");

@@ -19,8 +19,8 @@ use crate::calls::{self, Cloud};
 use crate::conditions::BusyCores;
 use crate::times::Times;
 use cloud::HostileCloud;
-use plans::{Attack, Plan};
 pub(crate) use plans::PAUSE_OF_CALLS;
+use plans::{Attack, Plan};
 use reader::Reader;
 
 /// Short and many, so that what else the machine does falls on both sides alike.

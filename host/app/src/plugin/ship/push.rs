@@ -15,15 +15,15 @@ use machinist_plugin_host::{About, Encoding, Grants, Inspected, Packed, componen
 use serde_json::json;
 
 use crate::args::{EncodingName, PushFlags};
-use crate::plugin::cluster::{config_maps, explained, raw};
+use crate::plugin::cluster::{config_maps, explained, list, raw};
 use crate::plugin::file::{Component, Texts, declared, may_load};
 use crate::plugin::ship::bundle::Signing;
+use crate::plugin::ship::grants::{self, Consent, Missing, WISHED_ANNOTATION};
 use crate::plugin::ship::ownership::{MANAGER, taken_over, written_by_us};
 use crate::plugin::ship::plan::{Plan, PushRequest, in_the_way, plan};
 use crate::plugin::ship::regions as plugin_regions;
 use crate::plugin::ship::registry::{Artifact, signing_key};
-use crate::plugin::try_out::grants::{self, Consent, Missing, WISHED_ANNOTATION};
-use crate::plugin::try_out::wait::wait;
+use crate::plugin::ship::wait::wait;
 
 pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     let mut texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?
@@ -280,11 +280,8 @@ impl Push<'_> {
     async fn own_parts(&self) -> anyhow::Result<BTreeMap<String, String>> {
         let selector =
             format!("{}={},{}={}", Keys::KIND_LABEL, Keys::PART_KIND, Keys::INDEX_LABEL, self.name);
-        let parts = self.api.list_metadata(&ListParams::default().labels(&selector)).await;
-        let parts = parts.map_err(|error| explained(error, "list the parts of older versions"))?;
-        let names =
-            parts.items.into_iter().filter_map(|part| Some((part.metadata.name?, part.metadata.uid?)));
-        Ok(names.collect())
+        let parts = list(&self.api, &selector, "list the parts of older versions").await?;
+        Ok(parts.into_iter().filter_map(|part| Some((part.name?, part.uid?))).collect())
     }
 
     /// Removes parts that no index of the namespace names.

@@ -39,16 +39,13 @@ impl<'a> Artifact<'a> {
 
     pub(crate) async fn pull(&self) -> anyhow::Result<Pulled> {
         let pulled = self.registry.pull(self.reference, self.login.as_ref()).await;
-        pulled.map_err(with_server_message).with_context(|| format!("failed to fetch {}", self.reference))
+        answered(pulled, || format!("failed to fetch {}", self.reference))
     }
 
     /// Counts the signatures of a manifest. Without keys it does not check them.
     pub(crate) async fn signatures(&self, manifest: ContentDigest) -> anyhow::Result<usize> {
         let signed = self.registry.signatures(self.reference, manifest, self.login.as_ref()).await;
-        Ok(signed
-            .map_err(with_server_message)
-            .with_context(|| format!("failed to look for signatures of {}", self.reference))?
-            .len())
+        Ok(answered(signed, || format!("failed to look for signatures of {}", self.reference))?.len())
     }
 
     pub(crate) async fn push(
@@ -62,21 +59,17 @@ impl<'a> Artifact<'a> {
         }
         let digest =
             self.registry.push(self.reference, component, imports, exports, self.login.as_ref()).await;
-        digest.map_err(with_server_message).with_context(|| format!("failed to push {}", self.reference))
+        answered(digest, || format!("failed to push {}", self.reference))
     }
 
     /// Signs the artifact with this digest.
     pub(crate) async fn sign(&self, key: &SigningKey, manifest: ContentDigest) -> anyhow::Result<()> {
         let signed = cosign::sign(key, self.reference, manifest)?;
-        let pushed = self.registry.push_signature(self.reference, manifest, &signed, self.login.as_ref());
-        pushed
-            .await
-            .map_err(with_server_message)
-            .with_context(|| format!("failed to push the signature of {}", self.reference.at(manifest)))
+        let login = self.login.as_ref();
+        let pushed = self.registry.push_signature(self.reference, manifest, &signed, login).await;
+        answered(pushed, || format!("failed to push the signature of {}", self.reference.at(manifest)))
     }
-}
 
-impl Artifact<'_> {
     /// Signs a bundle of the artifact with this digest, and pushes it beside the artifact.
     pub(crate) async fn sign_bundle(
         &self,
@@ -89,18 +82,20 @@ impl Artifact<'_> {
         let signed = cosign::Signed { payload, signature };
         let (registry, login) = (&self.registry, self.login.as_ref());
         let pushed = registry.push_beside(Beside::Bundles, self.reference, manifest, &signed, login).await;
-        pushed
-            .map_err(with_server_message)
-            .with_context(|| format!("failed to push the bundle of {}", self.reference.at(manifest)))
+        answered(pushed, || format!("failed to push the bundle of {}", self.reference.at(manifest)))
     }
 }
 
-/// The error, with what the registry says about it: here a person has chosen the registry.
-fn with_server_message(error: machinist_artifacts::Error) -> anyhow::Error {
-    match error.server_text().map(shown) {
+/// Returns the answer, or the error with what the registry says about it: here a person has chosen the registry.
+fn answered<T>(
+    answer: Result<T, machinist_artifacts::Error>,
+    failure: impl FnOnce() -> String,
+) -> anyhow::Result<T> {
+    let answer = answer.map_err(|error| match error.server_text().map(shown) {
         Some(said) => anyhow::anyhow!("{error}; it says: {said}"),
         None => error.into(),
-    }
+    });
+    answer.with_context(failure)
 }
 
 /// The private key in a file.

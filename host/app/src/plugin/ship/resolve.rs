@@ -6,20 +6,18 @@ use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{Patch, PatchParams};
-use machinist_artifacts::{Pulled, Reference};
+use machinist_artifacts::Reference;
 use machinist_core::value::error_chain::chain;
 use machinist_plugin_host::Keys;
 use machinist_plugin_host::{Content, Declared, Encoding, Packed};
 use serde_json::{Value, json};
 
 use crate::args::ResolveFlags;
-use crate::plugin::cluster::{config_maps, explained, raw};
+use crate::plugin::cluster::{config_maps, metadata, patch, raw, read, status_annotation};
 use crate::plugin::file::may_load;
-use crate::plugin::ship::ownership::MANAGER;
 use crate::plugin::ship::push::version;
 use crate::plugin::ship::registry::Artifact;
-use crate::plugin::try_out::wait::{held_version, wait};
+use crate::plugin::ship::wait::{held_version, wait};
 
 /// The change of the annotation that orders the versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +32,7 @@ enum NextVersion {
 
 pub(crate) async fn resolve(flags: ResolveFlags) -> anyhow::Result<()> {
     let (name, api) = (&flags.name, config_maps(&flags.cluster).await?);
-    let map = api.get(name).await.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
-    let map = raw(map);
+    let map = read(&api, name).await?;
     let declared = map.declared().with_context(|| format!("ConfigMap {name} holds no plugin"))?;
     let Content::Remote(remote) = declared.component.clone() else {
         bail!("ConfigMap {name} holds its component itself, so there is nothing to resolve");
@@ -62,11 +59,6 @@ pub(crate) async fn resolve(flags: ResolveFlags) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn patch(api: &Api<ConfigMap>, name: &str, patch: &Value, task: &str) -> anyhow::Result<ConfigMap> {
-    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch(name, &params, &Patch::Merge(patch)).await.map_err(|error| explained(error, task))
-}
-
 /// The patch that asks for the tag to be resolved again.
 fn request(asked: &str, next: &NextVersion) -> Value {
     let version = match next {
@@ -84,7 +76,8 @@ fn request(asked: &str, next: &NextVersion) -> Value {
 /// # Errors
 /// When the host would refuse the component: the version that serves stays as it is.
 async fn next_version(reference: &Reference, declared: Declared<Content>) -> anyhow::Result<NextVersion> {
-    let pulled = match pull(reference).await {
+    let pulled = async { Artifact::at(reference, None).await?.pull().await };
+    let pulled = match pulled.await {
         Ok(pulled) => pulled,
         Err(error) => {
             let why = chain(error.as_ref());
@@ -96,16 +89,11 @@ async fn next_version(reference: &Reference, declared: Declared<Content>) -> any
     Ok(version(&inspected).map_or(NextVersion::Unknown, |(_, version)| NextVersion::Known(version)))
 }
 
-async fn pull(reference: &Reference) -> anyhow::Result<Pulled> {
-    Artifact::at(reference, None).await?.pull().await
-}
-
 /// The host has fetched the component, and tells its version.
 async fn write_version(api: &Api<ConfigMap>, name: &str, content: &str) -> anyhow::Result<()> {
     let task = format!("write the version onto ConfigMap {name}");
-    let map = api.get_metadata(name).await.map_err(|error| explained(error, &task))?;
-    let status = map.metadata.annotations.as_ref().and_then(|all| all.get(Keys::STATUS_ANNOTATION));
-    let Some(version) = held_version(status.map(String::as_str), content) else { return Ok(()) };
+    let meta = metadata(api, name, &task).await?;
+    let Some(version) = held_version(status_annotation(&meta), content) else { return Ok(()) };
     let annotated = json!({ "metadata": { "annotations": { Keys::VERSION_ANNOTATION: version } } });
     patch(api, name, &annotated, &task).await.map(drop)
 }

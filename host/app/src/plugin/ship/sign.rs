@@ -7,16 +7,14 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use kube::api::{Patch, PatchParams};
 use machinist_artifacts::SigningKey;
 use machinist_plugin_host::component::{Contract, outside};
 use serde_json::json;
 
 use crate::args::{KeygenFlags, SignFlags};
-use crate::plugin::cluster::{config_maps, explained};
+use crate::plugin::cluster::{config_maps, metadata, patch};
 use crate::plugin::file::{Component, Texts, may_load};
 use crate::plugin::ship::bundle::Signing;
-use crate::plugin::ship::ownership::MANAGER;
 use crate::plugin::ship::registry::{Artifact, signing_key};
 use crate::plugin::show::inspect::from_anywhere;
 
@@ -40,8 +38,7 @@ pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
     let Some(name) = &flags.configmap else { bail!("name a file, an artifact with --oci, or a --configmap") };
     let api = config_maps(&flags.cluster).await?;
     // Before it is read: what was changed meanwhile is not what is signed.
-    let task = format!("read ConfigMap {name}");
-    let version = api.get_metadata(name).await.map_err(|error| explained(error, &task))?;
+    let meta = metadata(&api, name, &format!("read ConfigMap {name}")).await?;
     let logins = flags.registry.registry_auth.as_deref();
     let declared = from_anywhere(&api, name, &Texts::default(), logins).await?;
     let inspected =
@@ -49,10 +46,8 @@ pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
     let signing = Signing { key: Some(&key), counter: flags.counter.counter };
     let bundle = signing.bundle(&declared, &inspected, BTreeSet::new())?;
     let data: BTreeMap<String, String> = signing.signed(&bundle)?.into();
-    let patch = json!({ "metadata": { "resourceVersion": version.metadata.resource_version }, "data": data });
-    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    let written = api.patch(name, &params, &Patch::Merge(patch)).await;
-    written.map_err(|error| explained(error, &format!("write the signature into ConfigMap {name}")))?;
+    let signed = json!({ "metadata": { "resourceVersion": meta.resource_version }, "data": data });
+    patch(&api, name, &signed, &format!("write the signature into ConfigMap {name}")).await?;
     println!("ConfigMap {name} is signed: {}, with counter {}", bundle.covers().join(", "), bundle.counter);
     Ok(())
 }

@@ -6,7 +6,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::args::DiffFlags;
 use crate::plugin::cluster::config_maps;
-use crate::plugin::file::{Texts, declared, inspect_in_sandbox, read_packed};
+use crate::plugin::file::{Texts, declared_in};
 use crate::plugin::ship::registry::Artifact;
 use crate::plugin::show::inspect::{from_anywhere, pulled};
 use crate::plugin::show::view::View;
@@ -39,25 +39,20 @@ async fn seen(flags: &DiffFlags, what: &str) -> anyhow::Result<String> {
         }
         ComponentLocation::File(path) => {
             let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), None)?;
-            let name = path.rsplit('/').next().unwrap_or(path);
-            declared(name, read_packed(path.as_ref())?, &texts)?
+            declared_in(path.as_ref(), &texts)?
         }
         ComponentLocation::Nowhere => {
             bail!("{what:?} names neither a file nor configmap/NAME nor oci:REFERENCE")
         }
     };
-    let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
-    let warnings = declared.warnings.clone();
-    let inspected = inspect_in_sandbox(declared).await?;
+    let (view, inspected) = View::inspect(declared).await?;
     if inspected.outside.is_none() {
         let reason = inspected.refusal.unwrap_or_else(|| "no reason is known".to_owned());
         bail!("failed to compare {what}, which is no component: {reason}");
     }
-    let mut text = View::of(&inspected, &grants, terms.as_ref(), warnings).to_text();
+    let mut text = view.to_text();
     if let Some(reason) = inspected.refusal {
-        text.push_str("The host would refuse it: ");
-        text.push_str(&reason);
-        text.push('\n');
+        text.push_str(&format!("The host would refuse it: {reason}\n"));
     }
     Ok(text)
 }

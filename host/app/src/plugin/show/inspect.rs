@@ -6,13 +6,12 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::Keys;
 use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part};
 use machinist_plugin_host::{Content, Declared, Encoding, Packed, RawConfigMap, SourceId, shown_json};
 
 use crate::args::{InspectFlags, Output};
-use crate::plugin::cluster::{config_maps, explained, raw};
-use crate::plugin::file::{Texts, declared, inspect_in_sandbox, read_packed};
+use crate::plugin::cluster::{self, config_maps, explained, metadata, raw, status_annotation};
+use crate::plugin::file::{Texts, accepted, declared, declared_in};
 use crate::plugin::ship::registry::Artifact;
 use crate::plugin::ship::signature::SignatureView;
 use crate::plugin::show::view::View;
@@ -21,24 +20,17 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
     let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?;
     let mut annotation = None;
     let declared = match (&flags.file, &flags.configmap) {
-        (Some(file), _) => {
-            let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            declared(&name, read_packed(file)?, &texts)?
-        }
+        (Some(file), _) => declared_in(file, &texts)?,
         (None, None) if flags.registry.oci.is_some() => from_registry(&flags, &texts).await?,
         (None, Some(name)) => {
             let api = config_maps(&flags.cluster).await?;
-            let meta = api.get_metadata(name).await;
-            let meta = meta.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
-            annotation = meta.metadata.annotations.and_then(|mut all| all.remove(Keys::STATUS_ANNOTATION));
+            let meta = metadata(&api, name, &format!("read ConfigMap {name}")).await?;
+            annotation = status_annotation(&meta).map(str::to_owned);
             from_cluster(&api, name, &texts).await?
         }
         (None, None) => bail!("name a file, a ConfigMap with --configmap, or an artifact with --oci"),
     };
-    let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
-    let warnings = declared.warnings.clone();
-    let inspected = inspect_in_sandbox(declared.clone()).await?;
-    let mut view = View::of(&inspected, &grants, terms.as_ref(), warnings);
+    let (mut view, inspected) = View::inspect(declared.clone()).await?;
     if flags.configmap.is_some() {
         view.signature = Some(SignatureView::of(&declared, inspected.digest, annotation.as_deref()));
     }
@@ -46,10 +38,7 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
         Output::Json => println!("{}", shown_json(&serde_json::to_string_pretty(&view)?)),
         Output::Table => print!("{}", view.to_text()),
     }
-    match inspected.refusal {
-        None => Ok(()),
-        Some(reason) => bail!("the host would refuse it: {reason}"),
-    }
+    accepted(&inspected)
 }
 
 /// Declares an artifact with these texts, and prints its digest and its signatures to standard error.
@@ -100,8 +89,7 @@ async fn read(
     name: &str,
     texts: &Texts,
 ) -> anyhow::Result<(RawConfigMap, Declared<Content>)> {
-    let map = api.get(name).await.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
-    let mut map = raw(map);
+    let mut map = cluster::read(api, name).await?;
     texts.replace(&mut map.data);
     let declared = map.declared().with_context(|| format!("ConfigMap {name} holds no plugin"))?;
     Ok((map, declared))

@@ -1,9 +1,7 @@
 //! `machinist plugin list`: what the host wrote onto the plugins' ConfigMaps.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{ListParams, PartialObjectMeta};
+use comfy_table::Table;
+use kube::core::ObjectMeta;
 use machinist_api::names::labels::PLUGIN;
 use machinist_plugin_host::Keys;
 use machinist_plugin_host::shown;
@@ -11,7 +9,8 @@ use machinist_plugin_host::status::{BundleStatus, HeldStatus, PluginStatus};
 use serde::Serialize;
 
 use crate::args::{ListFlags, Output};
-use crate::plugin::cluster::{config_maps, explained, status};
+use crate::output;
+use crate::plugin::cluster::{self, config_maps, status, status_annotation};
 
 /// One plugin, as `-o json` prints it.
 #[derive(Debug, Default, Serialize)]
@@ -79,11 +78,8 @@ pub(crate) async fn list(flags: ListFlags) -> anyhow::Result<()> {
     let api = config_maps(&flags.cluster).await?;
     // A part is no plugin: the status of its plugin is on the index that names it.
     let plugins = format!("{PLUGIN},{PLUGIN}!={}", Keys::PART_KIND);
-    let maps = api
-        .list_metadata(&ListParams::default().labels(&plugins))
-        .await
-        .map_err(|error| explained(error, &format!("list the plugins of namespace {namespace}")))?;
-    let rows: Vec<Row> = maps.items.iter().map(row).collect();
+    let maps = cluster::list(&api, &plugins, &format!("list the plugins of namespace {namespace}")).await?;
+    let rows: Vec<Row> = maps.iter().map(row).collect();
     match flags.output {
         Output::Json => println!("{}", serde_json::to_string_pretty(&rows)?),
         Output::Table if rows.is_empty() => {
@@ -97,10 +93,8 @@ pub(crate) async fn list(flags: ListFlags) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn row(map: &PartialObjectMeta<ConfigMap>) -> Row {
-    let meta = &map.metadata;
-    let written = meta.annotations.as_ref().and_then(|all| all.get(Keys::STATUS_ANNOTATION));
-    let status = written.map_or_else(PluginStatus::default, |text| {
+fn row(meta: &ObjectMeta) -> Row {
+    let status = status_annotation(meta).map_or_else(PluginStatus::default, |text| {
         status(text).unwrap_or_else(|error| PluginStatus {
             reason: Some(shown(&format!("its status annotation cannot be read: {error}"))),
             ..PluginStatus::default()
@@ -112,23 +106,12 @@ fn row(map: &PartialObjectMeta<ConfigMap>) -> Row {
 /// Columns without blanks in their names, and rows without empty cells before the last: programs such as awk count
 /// columns.
 const HEADER: [&str; 11] = [
-    "NAME",
-    "CONFIGMAP",
-    "KIND",
-    "STATE",
-    "SERVING",
-    "COMPONENT",
-    "VERSION",
-    "PROVIDERS",
-    "DIGEST",
-    "SIGNED",
+    "NAME", "CONFIGMAP", "KIND", "STATE", "SERVING", "COMPONENT", "VERSION", "PROVIDERS", "DIGEST", "SIGNED",
     "MESSAGE",
 ];
 
 fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(HEADER);
+    let mut table = output::table(HEADER);
     for row in rows {
         let held = row.held.as_ref();
         let digest = held.map_or_else(|| row.digest.clone().unwrap_or_default(), |held| held.digest.clone());
@@ -179,15 +162,14 @@ fn serves(held: &ListedVersion) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use machinist_plugin_host::Keys;
     use serde_json::json;
 
+    use super::*;
+
     fn check(annotation: &str) -> String {
-        let map: PartialObjectMeta<ConfigMap> = serde_json::from_value(json!({
-            "metadata": { "name": "sim", "annotations": { Keys::STATUS_ANNOTATION: annotation } },
-        }))
-        .unwrap();
-        table(&[row(&map)]).to_string()
+        let meta = json!({ "name": "sim", "annotations": { Keys::STATUS_ANNOTATION: annotation } });
+        table(&[row(&serde_json::from_value(meta).unwrap())]).to_string()
     }
 
     #[test]

@@ -79,18 +79,15 @@ async fn ask(flags: &LogsFlags, control: Option<&Client>, after: u64) -> Result<
         return Err(format!("{:?} is no name of a plugin: `machinist plugin list` shows them", flags.name));
     }
     let page = format!("/debug/plugins/{}/logs?after={after}", flags.name);
-    let (whom, text) = match (&flags.url, control) {
-        (Some(url), _) => (url.clone(), leader::ask_at(url, "--url", &page).await?),
-        (None, Some(control)) => {
-            let pods = flags.host_namespace.as_deref().unwrap_or(&flags.namespace);
-            let location = HostLocation { leases: &flags.namespace, pods, port: flags.port, direct: "--url" };
-            leader::ask_pod(control, &location, &page).await?
-        }
-        (None, None) => return Err("--url says where the host is".to_owned()),
+    let location = HostLocation {
+        address: flags.url.as_deref(),
+        address_flag: "--url",
+        leases: &flags.namespace,
+        pods: flags.host_namespace.as_deref().unwrap_or(&flags.namespace),
+        port: flags.port,
     };
-    serde_json::from_str(&text).map_err(|error| {
-        format!("{whom} answers something else, perhaps another program or version: {error}")
-    })
+    let (_, page) = leader::ask(control, &location, &page).await?;
+    Ok(page)
 }
 
 fn unknown(name: &str, plugins: &[String]) -> String {

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use machinist_plugin_host::component::Contract;
 use machinist_plugin_host::{
-    AddressClass, EgressRule, GrantedPlace, Grants, Inspected, Limits, PathPattern, PolicyAbout,
+    AddressClass, Declared, EgressRule, GrantedPlace, Grants, Inspected, Limits, PathPattern, PolicyAbout,
     PolicyLimits, PolicyTerms, RequestPlace, SecretGrant, shown,
 };
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::plugin::file::inspect_in_sandbox;
 use crate::plugin::ship::signature::SignatureView;
 
 /// A component, for people as text and for programs as JSON.
@@ -74,7 +75,15 @@ struct Limit {
 }
 
 impl View {
-    pub(crate) fn of(
+    /// Inspects a component in a sandbox of its own.
+    pub(crate) async fn inspect(declared: Declared) -> anyhow::Result<(Self, Inspected)> {
+        let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
+        let warnings = declared.warnings.clone();
+        let inspected = inspect_in_sandbox(declared).await?;
+        Ok((Self::of(&inspected, &grants, terms.as_ref(), warnings), inspected))
+    }
+
+    fn of(
         inspected: &Inspected,
         grants: &Grants,
         terms: Option<&PolicyTerms>,
@@ -163,13 +172,12 @@ impl View {
             format!("{}: {} ({source})", limit.name, limit.value)
         };
         text.list("Limits of a call", &self.limits.iter().map(limit).collect::<Vec<_>>());
-        if let Some(schema) = self.driver.as_ref().and_then(|driver| driver.class_schema.as_ref()) {
+        let class_schema = self.driver.as_ref().and_then(|driver| driver.class_schema.as_ref());
+        let settings_schema = self.policy.as_ref().and_then(|policy| policy.settings_schema.as_ref());
+        for (name, schema) in [("Class schema", class_schema), ("Settings schema", settings_schema)] {
+            let Some(schema) = schema else { continue };
             let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
-            text.list("Class schema", &schema.lines().map(str::to_owned).collect::<Vec<_>>());
-        }
-        if let Some(schema) = self.policy.as_ref().and_then(|policy| policy.settings_schema.as_ref()) {
-            let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
-            text.list("Settings schema", &schema.lines().map(str::to_owned).collect::<Vec<_>>());
+            text.list(name, &schema.lines().map(str::to_owned).collect::<Vec<_>>());
         }
         if !self.warnings.is_empty() {
             text.list("Warnings", &self.warnings);
@@ -201,6 +209,11 @@ fn or_none(text: &str) -> String {
     if text.is_empty() { "none".to_owned() } else { text.to_owned() }
 }
 
+/// A schema. A text that is not JSON is shown as it is.
+fn schema(text: &String) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+}
+
 fn driver(about: &machinist_plugin_host::About) -> Driver {
     let capabilities = about.capabilities;
     let offered = [
@@ -212,8 +225,6 @@ fn driver(about: &machinist_plugin_host::About) -> Driver {
         ("reboot", capabilities.reboot),
         ("delete-by-id", capabilities.delete_by_id),
     ];
-    // A text that is not JSON is shown as it is.
-    let schema = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
     Driver {
         name: about.name.clone(),
         version: about.version.to_string(),
@@ -239,8 +250,6 @@ fn policy(about: &PolicyAbout, terms: &PolicyTerms) -> Policy {
         names("labels", scope.labels.iter().map(|(key, value)| format!("{key}={value}")).collect()),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    // A text that is not JSON is shown as it is.
-    let schema = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
     Policy {
         name: about.name.clone(),
         version: about.version.to_string(),

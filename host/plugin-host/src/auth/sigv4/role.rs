@@ -73,15 +73,8 @@ mod tests {
     #[test]
     fn attack_a_pattern_takes_roles_of_every_account() {
         for text in [
-            "*",
-            "",
-            "arn:*",
-            "arn:aws:iam::*:role/machines",
-            "arn:aws:iam::1*:role/machines",
-            "arn:aws:iam:::role/machines",
-            "machines",
-            "arn:aws:iam::1:role/*x*",
-            "arn:aws:iam::1:role/a b",
+            "*", "", "arn:*", "arn:aws:iam::*:role/machines", "arn:aws:iam::1*:role/machines",
+            "arn:aws:iam:::role/machines", "machines", "arn:aws:iam::1:role/*x*", "arn:aws:iam::1:role/a b",
             "arn:aws:iam::1:role/\n",
         ] {
             assert!(RolePattern::parse(text).is_err(), "{text:?}");

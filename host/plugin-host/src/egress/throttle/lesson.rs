@@ -12,24 +12,14 @@ pub(in crate::egress) const HEAD_BYTES: usize = 4 * 1024;
 
 /// Codes by which clouds say "slower". A code that starts with `Throttl` counts as well.
 const SLOWER: [&str; 10] = [
-    "RequestLimitExceeded",
-    "EC2ThrottledException",
-    "TooManyRequestsException",
-    "TooManyRequests",
-    "RequestThrottled",
-    "RequestThrottledException",
-    "SlowDown",
-    "BandwidthLimitExceeded",
-    "PriorRequestNotComplete",
-    "RateLimitExceeded",
+    "RequestLimitExceeded", "EC2ThrottledException", "TooManyRequestsException", "TooManyRequests",
+    "RequestThrottled", "RequestThrottledException", "SlowDown", "BandwidthLimitExceeded",
+    "PriorRequestNotComplete", "RateLimitExceeded",
 ];
 
 /// Codes by which clouds say that the keys of the request are no good any more.
 const STALE_KEYS: [&str; 5] = [
-    "ExpiredToken",
-    "ExpiredTokenException",
-    "InvalidClientTokenId",
-    "UnrecognizedClientException",
+    "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException",
     "AuthFailure",
 ];
 

@@ -115,20 +115,8 @@ async fn attack_faults_in_a_row_run_at_low_priority() {
 }
 
 const UNUSUAL: [&str; 14] = [
-    "nul",
-    "newlines",
-    "ansi",
-    "rtl",
-    "non-character",
-    "combining",
-    "emoji",
-    "byte-order-mark",
-    "quotes",
-    "format",
-    "html",
-    "path",
-    "long",
-    "blanks",
+    "nul", "newlines", "ansi", "rtl", "non-character", "combining", "emoji", "byte-order-mark", "quotes",
+    "format", "html", "path", "long", "blanks",
 ];
 
 /// Neither a field of an answer nor a panic's message harms its readers.

@@ -72,14 +72,8 @@ async fn the_driver_of_ec2_does_what_it_did() {
         assert!(has(operation, true), "no {operation} that is refused");
     }
     for operation in [
-        "CreateMachine",
-        "InitializeMachine",
-        "GetMachineStatus",
-        "ListMachines",
-        "RebootMachine",
-        "ValidateClass",
-        "GetVolumeIDs",
-        "DeleteMachine",
+        "CreateMachine", "InitializeMachine", "GetMachineStatus", "ListMachines", "RebootMachine",
+        "ValidateClass", "GetVolumeIDs", "DeleteMachine",
     ] {
         assert!(has(operation, false), "no {operation} that is answered");
     }

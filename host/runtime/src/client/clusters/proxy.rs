@@ -141,16 +141,7 @@ mod tests {
     #[test]
     fn entries_without_sense_name_no_server() {
         for no in [
-            "%%",
-            ":",
-            "[",
-            "[]",
-            "[::1",
-            "a:b:c",
-            "10.0.0.0/99",
-            "http://api.control.example",
-            "*x",
-            "\u{0}",
+            "%%", ":", "[", "[]", "[::1", "a:b:c", "10.0.0.0/99", "http://api.control.example", "*x", "\u{0}",
         ] {
             check("https://api.control.example:6443", no, THROUGH);
             check("https://10.1.2.3:6443", no, THROUGH);

@@ -30,7 +30,10 @@ const VALID: &str = "Valid";
 /// Its reason where the driver cannot use the class.
 const INVALID: &str = "ClassInvalid";
 
-/// The answer of the driver.
+/// Its reason where the class may not use a Secret.
+const REFUSED: &str = "SecretRefused";
+
+/// The answer of the driver, if it concerns the class.
 enum CheckResult {
     Valid {
         warnings: Vec<String>,
@@ -42,7 +45,6 @@ enum CheckResult {
     Refused {
         message: String,
     },
-    /// Nothing that concerns the class.
     Nothing,
 }
 
@@ -73,19 +75,16 @@ pub(crate) async fn check(
         Some(refusal) => CheckResult::Refused { message: refusal.to_string() },
         None => ask(tenant, spec.clone()).await,
     };
-    let (events, problem) = match result {
+    let warning = |reason, message| Some((reason, message, Severity::Warning));
+    let (event, problem) = match result {
         CheckResult::Nothing => {
             let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
             return Report { wake: if report.wake == Requeue::Gone { report.wake } else { wake }, ..report };
         }
-        CheckResult::Refused { message } => {
-            (Some(("SecretRefused", message.clone(), Severity::Warning)), Some(("SecretRefused", message)))
-        }
-        CheckResult::Invalid { message } => {
-            (Some((INVALID, message.clone(), Severity::Warning)), Some((INVALID, message)))
-        }
+        CheckResult::Refused { message } => (warning(REFUSED, message.clone()), Some((REFUSED, message))),
+        CheckResult::Invalid { message } => (warning(INVALID, message.clone()), Some((INVALID, message))),
         CheckResult::Valid { warnings } if !warnings.is_empty() => {
-            (Some(("ClassWarning", warnings.join("; "), Severity::Warning)), None)
+            (warning("ClassWarning", warnings.join("; ")), None)
         }
         CheckResult::Valid { .. } if had_problem => {
             let message = "the driver accepts the class; Machines that waited go on".to_owned();
@@ -100,7 +99,7 @@ pub(crate) async fn check(
     // Of a Secret the Machines say it themselves, under a reason of its own.
     let problem = problem.filter(|(reason, _)| *reason == INVALID).map(|(_, message)| message);
     tenant.class_checks.learn(key, ClassCheck { of: spec, refusal, problem });
-    report.events.extend(events.map(|events| about_class(&class, events)));
+    report.events.extend(event.map(|event| about_class(&class, event)));
     report
 }
 
@@ -121,36 +120,13 @@ async fn ask(tenant: &TenantState, class: ClassSpec) -> CheckResult {
 }
 
 fn about_class(class: &MachineClass, (reason, message, severity): (&'static str, String, Severity)) -> Event {
-    Event {
-        at: None,
-        about: about(class),
-        topic: "class",
-        reason,
-        message,
-        same: None,
-        repeats: false,
-        is_unsupported: false,
-        is_implied: false,
-        is_action: false,
-        is_known: false,
-        severity,
-    }
+    let about = About::of(names::CLASS_KIND, &class.metadata);
+    Event { severity, ..Event::normal(about, "class", reason, message) }
 }
 
 fn says_invalid(class: &MachineClass) -> bool {
     let own = class.status.as_ref().and_then(|status| status.machinist.as_ref());
     own.is_some_and(|own| own.conditions.iter().any(|old| old.type_ == VALID && old.status == "False"))
-}
-
-fn about(class: &MachineClass) -> About {
-    let meta = &class.metadata;
-    About {
-        api_version: names::API_VERSION.to_owned(),
-        kind: names::CLASS_KIND.to_owned(),
-        namespace: meta.namespace.clone().unwrap_or_default(),
-        name: meta.name.clone().unwrap_or_default(),
-        uid: meta.uid.clone().unwrap_or_default(),
-    }
 }
 
 /// For operators: reconciles read the stored result. If the class has no status, as under machine-controller-manager's

@@ -1,6 +1,5 @@
 //! Finalizers on classes and Secrets: a class stays while a Machine uses it, a Secret while a class does.
 
-use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Resource};
 use machinist_api::{MachineClass, names};
@@ -14,8 +13,7 @@ use serde_json::json;
 use std::fmt::Debug;
 use tracing::debug;
 
-use crate::client::errors::within_deadline;
-use crate::client::field_manager::FIELD_MANAGER;
+use crate::client::writes::merge;
 use crate::context::Context;
 use crate::context::key::Kind;
 use crate::controllers::classes::class_secrets;
@@ -92,12 +90,8 @@ where
         "uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": finalizers,
     } });
     let name = meta.name.as_deref().unwrap_or_default();
-    let params = PatchParams::apply(FIELD_MANAGER);
-    match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
-        Ok(object) => {
-            let version = object.meta().resource_version.clone().unwrap_or_default();
-            Report { wrote: vec![(kind, version)], ..Report::only(Requeue::Resync) }
-        }
+    match merge(api, kind, name, patch).await {
+        Ok(wrote) => Report { wrote: wrote.into_iter().collect(), ..Report::only(Requeue::Resync) },
         Err(error) => {
             debug!(error = %error, "finalizer not written");
             let policy = match error {

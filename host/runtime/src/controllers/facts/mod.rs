@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `summary` | a Machine as its set and its deployment see it |
+//! | `summary` | a Machine as its owners, and the others of its deployment and zone, see it |
 //! | `machine`, `machine_set`, `machine_deployment` | all facts of a reconcile of that kind |
 
 pub(crate) mod machine;
@@ -10,8 +10,7 @@ pub(crate) mod machine_deployment;
 pub(crate) mod machine_set;
 pub(crate) mod summary;
 
-pub(crate) use machine::member::member;
 pub(crate) use machine::node_ownership::{SharedNodes, own_node};
 pub(crate) use machine::observe::{class_fact, node_matters, timeouts};
 pub(crate) use machine_set::child::unreadable;
-pub(crate) use summary::{UPDATED, summary};
+pub(crate) use summary::{UPDATED, member, summary};

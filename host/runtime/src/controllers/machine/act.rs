@@ -1,8 +1,7 @@
 //! Effects on clusters and clouds. Each has a deadline, a precondition, and an outcome; none decides anything.
 
 use futures::future::BoxFuture;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::{Api, ResourceExt};
+use kube::Api;
 use machinist_api::{Machine, names};
 use machinist_core::driver::error::Refusal;
 use machinist_core::driver::write_error::ActError;
@@ -14,7 +13,8 @@ use serde_json::{Map, Value, json};
 use tracing::info;
 
 use crate::client::errors::within_deadline;
-use crate::client::field_manager::{CREATE_INTENT, CREATE_INTENT_BY, FIELD_MANAGER, REBOOTS, TOKEN_UNTIL};
+use crate::client::field_manager::{CREATE_INTENT, CREATE_INTENT_BY, REBOOTS, TOKEN_UNTIL};
+use crate::client::writes::{WriteOutcome, gone_is_done, merge, only};
 use crate::context::Context;
 use crate::context::key::Kind;
 use crate::controllers::state::TenantState;
@@ -25,7 +25,6 @@ use super::reconcile::Learned;
 use super::request::{UserData, request};
 use super::token::{self, BootstrapToken};
 use crate::controllers::facts::machine::observe::ObservedMachine;
-use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 
 /// The outcome of an effect, and the facts that it adds to the reconcile.
@@ -46,10 +45,7 @@ impl EffectResult {
         Self { outcome, wrote: None, token: None, provider_id: None, drain_slot: None }
     }
 
-    fn write(
-        result: Result<Option<(Kind, String)>, ActError>,
-        outcome: impl FnOnce(Result<(), ActError>) -> MachineOutcome,
-    ) -> Self {
+    fn write(result: WriteOutcome, outcome: impl FnOnce(Result<(), ActError>) -> MachineOutcome) -> Self {
         match result {
             Ok(wrote) => Self { wrote, ..Self::call(outcome(Ok(()))) },
             Err(error) => Self::call(outcome(Err(error))),
@@ -247,14 +243,13 @@ fn class_name(observed: &ObservedMachine) -> Option<Name> {
     observed.machine.spec.class.name.as_deref().map(Name::new)
 }
 
+fn machines(context: &Context, observed: &ObservedMachine) -> Api<Machine> {
+    Api::namespaced(context.control.clone(), observed.view.machine.key.namespace.as_str())
+}
+
 async fn patch_machine(context: &Context, observed: &ObservedMachine, patch: Value) -> WriteOutcome {
-    let meta = &observed.machine.metadata;
-    let api: Api<Machine> =
-        Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
-    let name = meta.name.as_deref().unwrap_or_default();
-    let patched =
-        within_deadline(api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch))).await?;
-    Ok(Some((Kind::Machine, patched.resource_version().unwrap_or_default())))
+    let name = observed.view.machine.key.name.as_str();
+    merge(&machines(context, observed), Kind::Machine, name, patch).await
 }
 
 /// The list of finalizers is written whole, so it must be the list that was read. A successful write also proves that
@@ -343,21 +338,15 @@ async fn record_vm(
 }
 
 async fn write_machine(context: &Context, observed: &ObservedMachine, change: &MetaChange) -> WriteOutcome {
-    let metadata = Metadata::of(&observed.machine.metadata)
-        .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
-        .with_some("annotations", (!change.annotations.is_empty()).then(|| json!(change.annotations)));
+    let metadata = Metadata::of(&observed.machine.metadata).with_change(&change.labels, &change.annotations);
     patch_machine(context, observed, metadata.patch()).await
 }
 
 /// Only this Machine, not a later one of its name. Its finalizer keeps it until its VM and Node are gone.
 async fn delete_machine(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
-    let meta = &observed.machine.metadata;
-    let api: Api<Machine> =
-        Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
-    let preconditions = Preconditions { uid: meta.uid.clone(), resource_version: None };
-    let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-    let deleted = within_deadline(api.delete(meta.name.as_deref().unwrap_or_default(), &params)).await;
-    gone_is_done(deleted).map(|()| None)
+    let (api, name) = (machines(context, observed), observed.view.machine.key.name.as_str());
+    let params = only(observed.machine.metadata.uid.clone(), None);
+    gone_is_done(within_deadline(api.delete(name, &params)).await).map(|()| None)
 }
 
 async fn remove_finalizer(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
@@ -369,13 +358,5 @@ async fn remove_finalizer(context: &Context, observed: &ObservedMachine) -> Writ
         Err(ActError::Gone) => Ok(None),
         // The object is deleted with its last finalizer, so there is no version to wait for.
         other => other.map(|_| None),
-    }
-}
-
-/// Deleting a missing object is success.
-pub(super) fn gone_is_done<T>(result: Result<T, ActError>) -> Result<(), ActError> {
-    match result {
-        Ok(_) | Err(ActError::Gone) => Ok(()),
-        Err(error) => Err(error),
     }
 }

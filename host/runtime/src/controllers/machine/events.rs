@@ -11,8 +11,8 @@ use machinist_core::value::phase::Phase;
 
 use crate::events::{About, Event};
 
+use super::status_parts::{vm_change, vm_status};
 use super::status_patch::repeats;
-use super::vm_status;
 use crate::controllers::facts::machine::observe::ObservedMachine;
 use crate::controllers::objects::conditions::{READY, is_same_text};
 
@@ -74,7 +74,7 @@ pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &MachineConc
     }
     if let Some(report) = &conclusion.status.vm {
         let own = observed.machine.status.as_ref().and_then(|status| status.machinist.as_ref());
-        let change = vm_status::change_message(own.and_then(|own| own.vm.as_ref()), &vm_status::of(report));
+        let change = vm_change(own.and_then(|own| own.vm.as_ref()), &vm_status(report));
         events.extend(change.map(|message| normal(observed, "vm", "VmChanged", message)));
     }
     let changed = conclusion.status.conditions.iter().filter(|condition| has_changed(observed, condition));

@@ -6,24 +6,21 @@
 //! | `act` | does the effects |
 //! | `request` | the request to a driver |
 //! | `token` | the bootstrap token, as a Secret |
-//! | `node` | effects on the Node |
-//! | `template` | a node template as JSON |
+//! | `node` | effects on the Node, and a node template as JSON |
 //! | `status_patch` | the status that a conclusion asks for, as a merge patch of the differences |
-//! | `status_message`, `vm_status`, `drain_status` | parts of the status |
+//! | `status_message`, `status_parts` | parts of the status |
 //! | `events` | which Events a reconcile writes |
 //! | `milestones` | points in a Machine's life, for metrics |
 
 mod act;
-pub(crate) mod drain_status;
 mod events;
 mod milestones;
 mod node;
 mod reconcile;
 mod request;
 mod status_message;
+pub(crate) mod status_parts;
 mod status_patch;
-mod template;
 mod token;
-mod vm_status;
 
 pub(crate) use reconcile::run;

@@ -4,23 +4,20 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::{Api, ResourceExt};
+use kube::Api;
+use kube::api::Patch;
 use machinist_api::names;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::NodeConditionWrite;
-use machinist_core::machine::node::sync::NodeChange;
+use machinist_core::machine::node::sync::{NodeChange, NodeMeta, TaintFact};
 use machinist_core::value::id::{NodeName, Uid};
 use serde_json::{Map, Value, json};
 
 use crate::client::errors::within_deadline;
-use crate::client::field_manager::FIELD_MANAGER;
+use crate::client::writes::{self, WriteOutcome, gone_is_done, merge, only, patch_status};
 use crate::context::Context;
 use crate::context::key::Kind;
-
-use super::act::gone_is_done;
 use crate::controllers::facts::machine::observe::ObservedMachine;
-use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 
 /// How often a kubelet may be faster than one write; the next reconcile tries again.
@@ -42,16 +39,14 @@ pub(super) async fn sync(
     let mut annotations: Map<String, Value> =
         change.annotations.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
     if let Some(applied) = &change.last_applied {
-        let text = super::template::last_applied(applied);
+        let text = last_applied(applied);
         annotations.insert(names::annotations::LAST_APPLIED_TEMPLATE.to_owned(), json!(text));
     }
     if let Some(noted) = &change.capacity_note {
         let text = noted.as_ref().map(|noted| json!(noted).to_string());
         annotations.insert(names::annotations::LAST_APPLIED_VIRTUAL_CAPACITY.to_owned(), json!(text));
     }
-    let metadata = Metadata::of(&node.metadata)
-        .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
-        .with_some("annotations", (!annotations.is_empty()).then_some(Value::Object(annotations)));
+    let metadata = Metadata::of(&node.metadata).with_change(&change.labels, &annotations);
     let metadata = if change.takes_finalizer {
         metadata.with("finalizers", json!([names::finalizers::NODE]))
     } else {
@@ -59,7 +54,7 @@ pub(super) async fn sync(
     };
     match &change.taints {
         Some(taints) => {
-            let spec = json!({ "taints": super::template::taints(taints) });
+            let spec = json!({ "taints": taint_values(taints) });
             with_taints(context, name, node, &metadata.patch_with_spec(&spec)).await
         }
         None => patch_node(context, name, metadata.patch()).await,
@@ -102,10 +97,7 @@ pub(super) async fn delete(
     if let Some(node) = &observed.node {
         gone_is_done(without_finalizer(&api, node).await)?;
     }
-    let params = DeleteParams {
-        preconditions: Some(Preconditions { uid: Some(uid.to_string()), resource_version: None }),
-        ..DeleteParams::default()
-    };
+    let params = only(Some(uid.to_string()), None);
     match gone_is_done(within_deadline(api.delete(name.as_str(), &params)).await) {
         // Another Node of that name means that ours is gone; but that is not the only conflict there is.
         Err(ActError::Conflict) => match within_deadline(api.get_opt(name.as_str())).await? {
@@ -128,10 +120,9 @@ async fn without_finalizer(api: &Api<Node>, seen: &Node) -> Result<(), ActError>
         }
         let rest: Vec<&String> = finalizers.iter().filter(|finalizer| !is_ours(finalizer)).collect();
         let patch = Metadata::of(&latest).in_version(&latest).with("finalizers", json!(rest)).patch();
-        let params = PatchParams::apply(FIELD_MANAGER);
-        match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
+        match merge(api, Kind::Node, name, patch).await {
             Err(ActError::Conflict) => {}
-            done => return done.map(|_| ()),
+            done => return done.map(drop),
         }
         match within_deadline(api.get_metadata_opt(name)).await? {
             Some(node) if node.metadata.uid == seen.metadata.uid => latest = node.metadata,
@@ -151,10 +142,7 @@ pub(super) async fn write_capacity(
 ) -> WriteOutcome {
     let Some(node) = &observed.node else { return Err(ActError::Gone) };
     let patch = Metadata::of(&node.metadata).patch_with("status", &json!({ "capacity": resources }));
-    let params = PatchParams::apply(FIELD_MANAGER);
-    let api = nodes(context)?;
-    let patched = within_deadline(api.patch_status(name.as_str(), &params, &Patch::Merge(patch))).await?;
-    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
+    patch_status(&nodes(context)?, Kind::Node, name.as_str(), Patch::Merge(patch)).await
 }
 
 /// No more pods come onto the Node.
@@ -176,10 +164,7 @@ pub(super) async fn set_condition(
     let old = seen.find(|old| old.type_ == condition.kind);
     let value = condition_value(old, condition, context.clock.now());
     let patch = Metadata::of(&node.metadata).patch_with("status", &json!({ "conditions": [value] }));
-    let params = PatchParams::apply(FIELD_MANAGER);
-    let api = nodes(context)?;
-    let patched = within_deadline(api.patch_status(name.as_str(), &params, &Patch::Strategic(patch))).await?;
-    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
+    patch_status(&nodes(context)?, Kind::Node, name.as_str(), Patch::Strategic(patch)).await
 }
 
 /// The transition time is that of the last change of status or reason, since drains count from it.
@@ -200,8 +185,38 @@ fn condition_value(old: Option<&NodeCondition>, new: &NodeConditionWrite, now: T
 }
 
 async fn patch_node(context: &Context, name: &NodeName, patch: Value) -> WriteOutcome {
-    let params = PatchParams::apply(FIELD_MANAGER);
-    let patched =
-        within_deadline(nodes(context)?.patch(name.as_str(), &params, &Patch::Strategic(patch))).await?;
-    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
+    writes::patch(&nodes(context)?, Kind::Node, name.as_str(), Patch::Strategic(patch)).await
+}
+
+/// The text of the last-applied annotation: a node template as JSON, as other controllers read and write it.
+fn last_applied(applied: &NodeMeta) -> String {
+    let mut metadata = Map::new();
+    if !applied.labels.is_empty() {
+        metadata.insert("labels".into(), json!(applied.labels));
+    }
+    if !applied.annotations.is_empty() {
+        metadata.insert("annotations".into(), json!(applied.annotations));
+    }
+    let mut spec = Map::new();
+    if !applied.taints.is_empty() {
+        spec.insert("taints".into(), taint_values(&applied.taints));
+    }
+    json!({ "metadata": metadata, "spec": spec }).to_string()
+}
+
+/// Taints as a Node's spec has them.
+fn taint_values(taints: &[TaintFact]) -> Value {
+    let one = |taint: &TaintFact| {
+        let mut fields = Map::new();
+        fields.insert("key".into(), json!(taint.key));
+        fields.insert("effect".into(), json!(taint.effect));
+        if !taint.value.is_empty() {
+            fields.insert("value".into(), json!(taint.value));
+        }
+        if let Some(time) = taint.time_added {
+            fields.insert("timeAdded".into(), json!(time.to_string()));
+        }
+        Value::Object(fields)
+    };
+    Value::Array(taints.iter().map(one).collect())
 }

@@ -17,9 +17,8 @@ use crate::controllers::objects::conditions::{
 };
 use crate::machine_query::ReadyCondition;
 
-use super::drain_status;
 use super::status_message::status_message;
-use super::vm_status;
+use super::status_parts::{drain_memory, drain_status, vm_status};
 use crate::controllers::facts::machine::observe::ObservedMachine;
 
 /// `None` without differences. Times alone are no difference.
@@ -196,7 +195,7 @@ fn own(
     };
     let reports_drain = changed.iter().filter(is_of_drain).any(|new| !is_reported(new));
     let drain = drain(old, conclusion, reports_drain, now);
-    let vm = conclusion.status.vm.as_ref().map(vm_status::of).or_else(|| old.vm.clone());
+    let vm = conclusion.status.vm.as_ref().map(vm_status).or_else(|| old.vm.clone());
     let is_same = changed.iter().all(is_reported)
         && is_counted
         && old.failure_domain == domain
@@ -234,10 +233,10 @@ fn drain(
     if !is_reported && memory.is_none() {
         return None;
     }
-    let known = drain_status::memory(old);
+    let known = drain_memory(old);
     let reported_at = old.drain.as_ref().and_then(|drain| drain.reported_at.as_ref()).map(|time| time.0);
     let reported_at = if is_reported { Some(now) } else { reported_at };
-    let status = drain_status::status(memory.unwrap_or(&known), reported_at);
+    let status = drain_status(memory.unwrap_or(&known), reported_at);
     // A list that is left out would stay as it is.
     Some(json!({ "toldAt": status.reported_at, "volumes": status.volumes }))
 }

@@ -6,7 +6,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Patch, PatchParams, PostParams};
 use machinist_core::driver::bootstrap_token::{
     ATTEMPTS, Existing, ExistingSecret, TokenRequest, describe, expiration, field, id, on_existing,
     secret_name,
@@ -17,11 +17,12 @@ use serde_json::json;
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::{FIELD_MANAGER, TOKEN_OWNER};
+use crate::client::writes::{gone_is_done, only};
 use crate::context::Context;
 use crate::context::settings::Settings;
 
-use super::act::gone_is_done;
 use crate::controllers::facts::machine::observe::ObservedMachine;
+use crate::controllers::objects::metadata::annotation;
 
 /// The namespace of bootstrap tokens in Kubernetes.
 const NAMESPACE: &str = "kube-system";
@@ -83,10 +84,9 @@ pub(super) async fn ensure(
             Err(ActError::Conflict) => {}
             Err(error) => return Err(error),
         }
-        let name = wanted.name.as_str();
-        match existing(&api, name, &machine.uid, attempt, now, expires).await? {
-            Some(known) => return Ok(known),
-            None => continue,
+        let known = existing(&api, wanted.name.as_str(), &machine.uid, attempt, now, expires).await?;
+        if let Some(known) = known {
+            return Ok(known);
         }
     }
     Err(ActError::Invalid { message: format!("{ATTEMPTS} ids of bootstrap tokens are taken by others") })
@@ -136,18 +136,23 @@ pub(super) async fn extend(
     until: jiff::Timestamp,
 ) -> Result<(), ActError> {
     let api = secrets(context)?;
+    match own(&api, observed).await? {
+        Some(secret) => gone_is_done(extend_expiry(&api, &secret, until).await),
+        None => Ok(()),
+    }
+}
+
+/// Finds the Machine's own token. It may have a later id, if the first was taken when it was created.
+async fn own(api: &Api<Secret>, observed: &ObservedMachine) -> Result<Option<Secret>, ActError> {
     let uid = &observed.view.machine.uid;
     for attempt in 0..ATTEMPTS {
         let name = secret_name(&id(uid, attempt));
         match within_deadline(api.get_opt(name.as_str())).await? {
-            Some(secret) if owner_of(&secret) == Some(uid.as_str()) => {
-                return gone_is_done(extend_expiry(&api, &secret, until).await);
-            }
-            // The Machine's own may have a later id, if this one was taken when it was created.
+            Some(secret) if owner_of(&secret) == Some(uid.as_str()) => return Ok(Some(secret)),
             Some(_) | None => {}
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Writes only the expiry: the value is in the user data of a create that may have happened. Accounts of
@@ -204,25 +209,18 @@ fn ends_at(fields: &BTreeMap<String, Vec<u8>>) -> Option<jiff::Timestamp> {
 /// another Machine, so it is read before it is deleted.
 pub(super) async fn forget(context: &Context, observed: &ObservedMachine) -> Result<(), ActError> {
     let api = secrets(context)?;
-    let uid = &observed.view.machine.uid;
-    for attempt in 0..ATTEMPTS {
-        let name = secret_name(&id(uid, attempt));
-        match within_deadline(api.get_opt(name.as_str())).await? {
-            Some(secret) if owner_of(&secret) == Some(uid.as_str()) => return delete(&api, &secret).await,
-            // The Machine's own may have a later id, if this one was taken when it was created.
-            Some(_) | None => {}
-        }
+    match own(&api, observed).await? {
+        Some(secret) => delete(&api, &secret).await,
+        None => Ok(()),
     }
-    Ok(())
 }
 
 async fn delete(api: &Api<Secret>, secret: &Secret) -> Result<(), ActError> {
-    let preconditions = Preconditions { uid: secret.metadata.uid.clone(), resource_version: None };
-    let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+    let params = only(secret.metadata.uid.clone(), None);
     let name = secret.metadata.name.as_deref().unwrap_or_default();
     gone_is_done(within_deadline(api.delete(name, &params)).await)
 }
 
 fn owner_of(secret: &Secret) -> Option<&str> {
-    secret.metadata.annotations.as_ref()?.get(TOKEN_OWNER).map(String::as_str)
+    annotation(&secret.metadata, TOKEN_OWNER)
 }

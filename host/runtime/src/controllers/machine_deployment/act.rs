@@ -1,7 +1,6 @@
 //! Effects on the API servers. Each has a deadline, a precondition, and an outcome; none decides anything.
 
-use kube::api::{Patch, PatchParams};
-use kube::{Api, ResourceExt};
+use kube::Api;
 use machinist_api::{Machine, MachineDeployment, names};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine_deployment::{
@@ -9,19 +8,17 @@ use machinist_core::machine_deployment::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::client::errors::within_deadline;
-use crate::client::field_manager::FIELD_MANAGER;
+use crate::client::writes::{WriteOutcome, merge};
 use crate::context::Context;
 use crate::context::key::Kind;
 use crate::controllers::facts::UPDATED;
-use crate::controllers::objects::WriteOutcome;
-use crate::controllers::objects::metadata::Metadata;
+use crate::controllers::objects::metadata::{Metadata, controller, controller_reference};
 use crate::controllers::state::TenantState;
 
-use super::names::NAMES;
 use super::{node, sets};
-use crate::controllers::facts::machine_deployment::observe::{ObservedDeployment, controller};
-use crate::controllers::facts::machine_deployment::{selector, template};
+use crate::controllers::facts::machine_deployment::observe::ObservedDeployment;
+use crate::controllers::facts::machine_deployment::{NAMES, template};
+use crate::controllers::objects::selection::equal_labels;
 
 /// The result of an effect, and the version that it wrote.
 pub(super) type DeploymentEffectResult = Result<(EffectResult, Option<(Kind, String)>), ActError>;
@@ -57,16 +54,12 @@ async fn write_deployment(
     observed: &ObservedDeployment,
     change: &DeploymentChange,
 ) -> WriteOutcome {
-    let meta = &observed.deployment.metadata;
     let patch = deployment_patch(observed, change)?;
-    let params = PatchParams::apply(FIELD_MANAGER);
-    let api = deployments(context, observed);
-    let name = meta.name.as_deref().unwrap_or_default();
-    match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
+    let (api, name) = (deployments(context, observed), observed.view.deployment.key.name.as_str());
+    match merge(&api, Kind::Deployment, name, patch).await {
         // The object is deleted with its last finalizer, so there is no version to wait for.
         Ok(_) | Err(ActError::Gone) if change.finalizer == Some(false) => Ok(None),
-        Ok(patched) => Ok(Some((Kind::Deployment, patched.resource_version().unwrap_or_default()))),
-        Err(error) => Err(error),
+        done => done,
     }
 }
 
@@ -106,9 +99,7 @@ async fn write_machine(
     let patch = machine_patch(observed, machine, change)?;
     let api: Api<Machine> =
         Api::namespaced(context.control.clone(), observed.view.deployment.key.namespace.as_str());
-    let params = PatchParams::apply(FIELD_MANAGER);
-    let patched = within_deadline(api.patch(key.name.as_str(), &params, &Patch::Merge(patch))).await?;
-    Ok(Some((Kind::Machine, patched.resource_version().unwrap_or_default())))
+    merge(&api, Kind::Machine, key.name.as_str(), patch).await
 }
 
 fn machine_patch(
@@ -139,11 +130,11 @@ fn machine_patch(
             }
             let others =
                 meta.owner_references.iter().flatten().filter(|owner| owner.controller != Some(true));
-            let owner = sets::reference("MachineSet", &to.metadata);
+            let owner = controller_reference("MachineSet", &to.metadata);
             let owners: Vec<_> = others.cloned().chain([owner]).collect();
-            let left = selector::equal_labels(from.spec.selector.as_ref()).into_keys();
+            let left = equal_labels(from.spec.selector.as_ref()).into_keys();
             let mut labels: Map<String, Value> = left.map(|label| (label, Value::Null)).collect();
-            let taken = selector::equal_labels(to.spec.selector.as_ref()).into_iter();
+            let taken = equal_labels(to.spec.selector.as_ref()).into_iter();
             labels.extend(taken.map(|(label, value)| (label, json!(value))));
             labels.insert(names::labels::UPDATE_RESULT.to_owned(), json!(UPDATED));
             // The list of owners is written whole.

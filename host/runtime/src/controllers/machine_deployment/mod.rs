@@ -3,7 +3,6 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `reconcile` | one reconcile, in the frame of all kinds |
-//! | `names` | names of labels and annotations |
 //! | `act` | does the effects |
 //! | `sets`, `node` | effects on sets and Nodes |
 //! | `status_patch` | the status that a conclusion asks for, as a merge patch of the differences |
@@ -11,7 +10,6 @@
 
 mod act;
 mod events;
-pub(crate) mod names;
 mod node;
 mod reconcile;
 mod sets;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
-use kube::api::{Patch, PatchParams};
-use kube::{Api, ResourceExt};
+use kube::Api;
 use machinist_api::names::{annotations, labels, taints};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine_deployment::RolloutNodeChange;
@@ -12,15 +11,13 @@ use machinist_core::value::id::NodeName;
 use serde_json::{Map, Value, json};
 
 use crate::client::errors::within_deadline;
-use crate::client::field_manager::FIELD_MANAGER;
+use crate::client::writes::{WriteOutcome, merge};
 use crate::context::Context;
 use crate::context::key::Kind;
-use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 
-use super::names::YES;
-use crate::controllers::facts::machine_deployment::members;
 use crate::controllers::facts::machine_deployment::observe::ObservedDeployment;
+use crate::controllers::facts::machine_deployment::{YES, members};
 
 /// How often a kubelet may be faster than one write; the next reconcile tries again.
 const ATTEMPTS: usize = 3;
@@ -37,15 +34,12 @@ pub(super) async fn write(
     let target =
         context.target.clone().ok_or(ActError::Forbidden { reason: "there is no target cluster" })?;
     let api: Api<Node> = Api::all(target);
-    let params = PatchParams::apply(FIELD_MANAGER);
     let mut latest = seen.clone();
     for _ in 0..ATTEMPTS {
         let patch = patch(&latest, change);
-        match within_deadline(api.patch(name.as_str(), &params, &Patch::Merge(patch))).await {
+        match merge(&api, Kind::Node, name.as_str(), patch).await {
             Err(ActError::Conflict) => {}
-            done => {
-                return done.map(|node| Some((Kind::Node, node.resource_version().unwrap_or_default())));
-            }
+            done => return done,
         }
         match within_deadline(api.get_opt(name.as_str())).await? {
             Some(node) if is_as_decided(seen, &node) => latest = Arc::new(node),
@@ -88,10 +82,8 @@ fn patch(node: &Node, change: &RolloutNodeChange) -> Value {
     if let Some(taints) = taints_of(node, change) {
         spec.insert("taints".to_owned(), json!(taints));
     }
-    let metadata = Metadata::of(&node.metadata)
-        .in_version(&node.metadata)
-        .with_some("labels", (!of_labels.is_empty()).then_some(Value::Object(of_labels)))
-        .with_some("annotations", (!of_annotations.is_empty()).then_some(Value::Object(of_annotations)));
+    let metadata =
+        Metadata::of(&node.metadata).in_version(&node.metadata).with_change(&of_labels, &of_annotations);
     if spec.is_empty() { metadata.patch() } else { metadata.patch_with_spec(&Value::Object(spec)) }
 }
 

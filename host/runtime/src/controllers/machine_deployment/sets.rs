@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::core::{ObjectMeta, Request};
-use kube::{Api, Resource, ResourceExt};
+use kube::Api;
+use kube::core::ObjectMeta;
 use machinist_api::machine_set::MachineSetSpec;
 use machinist_api::{MachineSet, names};
 use machinist_core::driver::write_error::ActError;
@@ -14,20 +13,16 @@ use machinist_core::value::id::ObjectKey;
 use serde_json::{Map, Value, json};
 
 use crate::client::errors::within_deadline;
-use crate::client::field_manager::FIELD_MANAGER;
+use crate::client::writes::{self, WriteOutcome, merge, only, version_of};
 use crate::context::Context;
-use crate::context::key::Kind;
-use crate::controllers::objects::WriteOutcome;
-use crate::controllers::objects::metadata::Metadata;
+use crate::context::key::{Key, Kind};
+use crate::controllers::objects::metadata::{Metadata, controller, controller_reference};
+use crate::controllers::objects::selection::equal_labels;
 use crate::controllers::state::TenantState;
 
 use super::act::{DeploymentEffectResult, deployments};
-use super::names::NAMES;
-use crate::controllers::facts::machine_deployment::observe::{ObservedDeployment, controller};
-use crate::controllers::facts::machine_deployment::{selector, template};
-
-/// The server gives up a creation after this, so that none arrives after its deployment is gone.
-const CREATION_SECONDS: u32 = 10;
+use crate::controllers::facts::machine_deployment::observe::ObservedDeployment;
+use crate::controllers::facts::machine_deployment::{NAMES, template};
 
 fn api(context: &Context, observed: &ObservedDeployment) -> Api<MachineSet> {
     Api::namespaced(context.control.clone(), observed.view.deployment.key.namespace.as_str())
@@ -42,18 +37,6 @@ pub(super) fn observed<'a>(
     seen.filter(|set| set.metadata.uid.as_deref() == Some(key.uid.as_str())).ok_or(ActError::Gone)
 }
 
-/// As controller of another object.
-pub(super) fn reference(kind: &str, meta: &ObjectMeta) -> OwnerReference {
-    OwnerReference {
-        api_version: names::API_VERSION.to_owned(),
-        kind: kind.to_owned(),
-        name: meta.name.clone().unwrap_or_default(),
-        uid: meta.uid.clone().unwrap_or_default(),
-        controller: Some(true),
-        block_owner_deletion: Some(true),
-    }
-}
-
 /// Makes a set. Where its name is taken, by whom.
 pub(super) async fn create(
     context: &Context,
@@ -62,12 +45,8 @@ pub(super) async fn create(
 ) -> DeploymentEffectResult {
     let set = made_of(observed, wanted);
     let namespace = observed.view.deployment.key.namespace.as_str();
-    let posted = within_deadline(async {
-        let request = post(namespace, &set)?;
-        context.control.request::<MachineSet>(request).await
-    });
-    match posted.await {
-        Ok(set) => Ok((EffectResult::Done, Some((Kind::Set, set.resource_version().unwrap_or_default())))),
+    match writes::create::<MachineSet>(&context.control, namespace, &set).await {
+        Ok(set) => Ok((EffectResult::Done, version_of(Kind::Set, &set))),
         Err(ActError::Conflict) => {
             let found = within_deadline(api(context, observed).get_opt(wanted.name.as_str())).await?;
             // Gone again: the next reconcile creates it.
@@ -76,18 +55,6 @@ pub(super) async fn create(
         }
         Err(error) => Err(error),
     }
-}
-
-fn post(namespace: &str, set: &MachineSet) -> Result<http::Request<Vec<u8>>, kube::Error> {
-    let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-    let body = serde_json::to_vec(set).map_err(kube::Error::SerdeError)?;
-    let request = Request::new(MachineSet::url_path(&(), Some(namespace)));
-    let mut request = request.create(&params, body).map_err(kube::Error::BuildRequest)?;
-    let uri = format!("{}&timeout={CREATION_SECONDS}s", request.uri());
-    *request.uri_mut() = uri
-        .parse()
-        .map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(http::Error::from(error)))?;
-    Ok(request)
 }
 
 fn taken(observed: &ObservedDeployment, set: &MachineSet) -> ExistingSet {
@@ -113,7 +80,7 @@ fn made_of(observed: &ObservedDeployment, wanted: &NewSet) -> MachineSet {
             labels: Some(labels),
             annotations: Some(wanted.annotations.clone()),
             finalizers: Some(vec![names::finalizers::MACHINE.to_owned()]),
-            owner_references: Some(vec![reference("MachineDeployment", meta)]),
+            owner_references: Some(vec![controller_reference("MachineDeployment", meta)]),
             ..ObjectMeta::default()
         },
         spec: MachineSetSpec {
@@ -140,7 +107,7 @@ pub(super) async fn adopt(context: &Context, seen: &ObservedDeployment, key: &Se
         return Err(ActError::Conflict);
     }
     let owners = set.metadata.owner_references.iter().flatten().cloned();
-    let owner = reference("MachineDeployment", &seen.deployment.metadata);
+    let owner = controller_reference("MachineDeployment", &seen.deployment.metadata);
     let others = owners.filter(|other| other.uid != owner.uid);
     let owners: Vec<OwnerReference> = others.chain([owner.clone()]).collect();
     own(context, seen, set, &owners).await
@@ -174,10 +141,7 @@ pub(super) async fn write(
 ) -> WriteOutcome {
     let set = observed(seen, key)?;
     let meta = &set.metadata;
-    let metadata = Metadata::of(meta)
-        .in_version(meta)
-        .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
-        .with_some("annotations", (!change.annotations.is_empty()).then(|| json!(change.annotations)));
+    let metadata = Metadata::of(meta).in_version(meta).with_change(&change.labels, &change.annotations);
     let spec = spec_patch(seen, set, change);
     let value =
         if spec.is_empty() { metadata.patch() } else { metadata.patch_with_spec(&Value::Object(spec)) };
@@ -210,7 +174,7 @@ fn spec_patch(seen: &ObservedDeployment, set: &MachineSet, change: &SetChange) -
     if let Some((label, value)) = &change.selector_label {
         let labels: LabelSelector = LabelSelector {
             match_labels: Some(
-                selector::equal_labels(set.spec.selector.as_ref())
+                equal_labels(set.spec.selector.as_ref())
                     .into_iter()
                     .chain([(label.clone(), value.clone())])
                     .collect(),
@@ -229,9 +193,7 @@ async fn patch(
     patch: Value,
 ) -> WriteOutcome {
     let name = meta.name.as_deref().unwrap_or_default();
-    let params = PatchParams::apply(FIELD_MANAGER);
-    let patched = within_deadline(api(context, seen).patch(name, &params, &Patch::Merge(patch))).await?;
-    Ok(Some((Kind::Set, patched.resource_version().unwrap_or_default())))
+    merge(&api(context, seen), Kind::Set, name, patch).await
 }
 
 /// Deletes only this set. A surplus set must be unchanged since it was read; a set of a deleted deployment is deleted
@@ -245,41 +207,8 @@ pub(super) async fn delete(
     let meta = &observed(seen, key)?.metadata;
     let is_whole = seen.view.deployment.deletion.is_some();
     let version = meta.resource_version.clone().filter(|_| !is_whole);
-    let preconditions = Preconditions { uid: meta.uid.clone(), resource_version: version };
-    let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-    match within_deadline(api(context, seen).delete(key.name.as_str(), &params)).await {
-        // The answer to a deletion that completed at once has no version; its event has it.
-        Ok(answer) => {
-            let remaining = answer.left().filter(|set| set.metadata.deletion_timestamp.is_some());
-            if remaining.is_none() {
-                note_deleted(tenant, seen, key);
-            }
-            Ok(remaining.map(|set| (Kind::Set, set.resource_version().unwrap_or_default())))
-        }
-        Err(error) => {
-            if error == ActError::Gone {
-                note_deleted(tenant, seen, key);
-            }
-            Err(error)
-        }
-    }
-}
-
-fn note_deleted(tenant: &TenantState, seen: &ObservedDeployment, key: &SetKey) {
+    let (api, params) = (api(context, seen), only(meta.uid.clone(), version));
     let set = ObjectKey { namespace: seen.view.deployment.key.namespace.clone(), name: key.name.clone() };
-    let cached = || tenant.sets.get(&set).and_then(|object| object.metadata.uid.clone());
-    tenant.deleted.add(&key.uid, || cached().as_deref() == Some(key.uid.as_str()));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_set_is_asked_for_with_a_time_after_which_the_server_gives_up() {
-        let request = post("n", &MachineSet::default()).unwrap();
-        let uri = request.uri().to_string();
-        assert!(uri.starts_with("/apis/machine.sapcloud.io/v1alpha1/namespaces/n/machinesets?"), "{uri}");
-        assert!(uri.ends_with("&timeout=10s") && uri.contains("fieldManager=machinist"), "{uri}");
-    }
+    let on_gone = || tenant.note_deleted(&Key::Set(set), &key.uid);
+    writes::delete(&api, Kind::Set, key.name.as_str(), &params, on_gone).await
 }

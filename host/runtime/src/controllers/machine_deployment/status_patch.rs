@@ -2,15 +2,13 @@
 
 use jiff::Timestamp;
 use machinist_api::machine_set::MachineSummary;
-use machinist_api::own_status::OwnStatus;
 use machinist_core::machine_deployment::{
     DeploymentConclusion, DeploymentCondition, DeploymentEvent, DeploymentEventKind, DeploymentReason,
     DeploymentStatus,
 };
 use serde_json::{Map, Value, json};
 
-use crate::controllers::objects::conditions;
-use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
+use crate::controllers::objects::conditions::{self, MESSAGE_BYTES, READY};
 
 use crate::controllers::facts::machine_deployment::observe::ObservedDeployment;
 use crate::controllers::facts::machine_deployment::status::kind;
@@ -108,24 +106,19 @@ fn without_times(machines: &[MachineSummary]) -> Vec<MachineSummary> {
 
 /// `status.machinist`: why it is as it is, and for which generation.
 fn own(observed: &ObservedDeployment, conclusion: &DeploymentConclusion, now: Timestamp) -> Option<Value> {
-    let empty = OwnStatus::default();
     let status = observed.deployment.status.as_ref();
-    let old = status.and_then(|status| status.machinist.as_ref()).unwrap_or(&empty);
+    let own = status.and_then(|status| status.machinist.as_ref());
+    let old = own.map(|own| own.conditions.as_slice()).unwrap_or_default();
     let generation = observed.deployment.metadata.generation;
     let is_ready = if conclusion.reason == DeploymentReason::Complete { "True" } else { "False" };
     let reason_and_message = (conclusion.reason.as_str(), conclusion.message.as_str());
-    let ready =
-        conditions::condition(&old.conditions, (READY, is_ready), reason_and_message, generation, now);
+    let ready = conditions::condition(old, (READY, is_ready), reason_and_message, generation, now);
     let rolled_back = rolled_back(conclusion).map(|(status, note)| {
         let reason_and_message = (note.kind.as_str(), note.message.as_str());
-        conditions::condition(&old.conditions, (ROLLED_BACK, status), reason_and_message, generation, now)
+        conditions::condition(old, (ROLLED_BACK, status), reason_and_message, generation, now)
     });
     let reported: Vec<_> = [Some(ready), rolled_back].into_iter().flatten().collect();
-    if conditions::are_unchanged(&old.conditions, &reported) && old.observed_generation == generation {
-        return None;
-    }
-    let conditions = conditions::merged(&old.conditions, &reported);
-    Some(json!({ "conditions": conditions, "observedGeneration": generation }))
+    conditions::own_status(own, &reported, generation)
 }
 
 /// The result of the last `spec.rollbackTo`, which is removed by then. The condition shows it until the next one.

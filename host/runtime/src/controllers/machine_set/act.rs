@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::core::{DeserializeGuard, ObjectMeta, Request};
-use kube::{Api, Resource, ResourceExt};
+use kube::Api;
+use kube::api::ListParams;
+use kube::core::{DeserializeGuard, ObjectMeta};
 use machinist_api::{Machine, MachineSet, names};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::MetaChange;
@@ -16,22 +16,16 @@ use machinist_core::machine_set::{
 use machinist_core::value::id::{Name, ObjectKey, Uid};
 use serde_json::{Value, json};
 
-use crate::client::errors::within_deadline;
-use crate::client::field_manager::FIELD_MANAGER;
-use crate::context::Context;
-use crate::context::key::Kind;
-use crate::controllers::objects::WriteOutcome;
-use crate::controllers::objects::metadata::Metadata;
-use crate::controllers::state::TenantState;
-
 use super::body;
-use super::listing::list;
-use crate::controllers::facts::machine_set::observe::{self, ObservedSet};
-
-/// How long the server may take to create a Machine: it does not begin after this. Shorter than the time after which
-/// the next reconcile, or the next leader, assumes that nothing arrives any more
-/// ([`machinist_core::scheduling::barrier::LANDING`]).
-const CREATION_SECONDS: u32 = 10;
+use crate::client::errors::within_deadline;
+use crate::client::writes;
+use crate::client::writes::{WriteOutcome, merge, only, version_of};
+use crate::context::Context;
+use crate::context::key::{Key, Kind};
+use crate::controllers::facts::machine_set::observe;
+use crate::controllers::facts::machine_set::observe::ObservedSet;
+use crate::controllers::objects::metadata::{Metadata, controller_reference, is_controlled_by};
+use crate::controllers::state::TenantState;
 
 /// The outcome of an effect, and the facts that it adds to the reconcile.
 pub(super) struct SetEffectResult {
@@ -77,10 +71,7 @@ pub(super) async fn perform(effect_context: &SetEffectContext<'_>, effect: &SetE
         SetEffect::ListMachines => match list(&effect_context.lenient_machines_api()).await {
             Ok(listing) => {
                 let (facts, machines) = observe::listed(
-                    effect_context.tenant,
-                    effect_context.observed,
-                    listing.machines,
-                    listing.unreadable,
+                    effect_context.tenant, effect_context.observed, listing.machines, listing.unreadable,
                 );
                 let listed = Some((machines, listing.version));
                 SetEffectResult { listed, ..SetEffectResult::of(SetOutcome::ListMachines(Ok(facts))) }
@@ -145,17 +136,11 @@ impl SetEffectContext<'_> {
 
     async fn patch_set(&self, patch: Value) -> WriteOutcome {
         let name = self.set.name.as_deref().unwrap_or_default();
-        let params = PatchParams::apply(FIELD_MANAGER);
-        let patched = within_deadline(self.sets_api().patch(name, &params, &Patch::Merge(patch))).await?;
-        Ok(Some((Kind::Set, patched.resource_version().unwrap_or_default())))
+        merge(&self.sets_api(), Kind::Set, name, patch).await
     }
 
     async fn patch_machine(&self, machine: &MachineRef, patch: Value) -> WriteOutcome {
-        let params = PatchParams::apply(FIELD_MANAGER);
-        let request = self.machines_api();
-        let patched =
-            within_deadline(request.patch(machine.name.as_str(), &params, &Patch::Merge(patch))).await?;
-        Ok(Some((Kind::Machine, patched.resource_version().unwrap_or_default())))
+        merge(&self.machines_api(), Kind::Machine, machine.name.as_str(), patch).await
     }
 
     /// The list of finalizers is written whole, so it must be the list that was seen.
@@ -179,10 +164,8 @@ impl SetEffectContext<'_> {
 
     /// In the version that was observed: a reconcile never reopens an ordinal that it has not seen closed.
     async fn write_set(&self, change: &MetaChange) -> WriteOutcome {
-        let metadata = Metadata::of(self.set)
-            .in_version(self.set)
-            .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
-            .with_some("annotations", (!change.annotations.is_empty()).then(|| json!(change.annotations)));
+        let metadata =
+            Metadata::of(self.set).in_version(self.set).with_change(&change.labels, &change.annotations);
         self.patch_set(metadata.patch()).await
     }
 
@@ -197,10 +180,7 @@ impl SetEffectContext<'_> {
 
     async fn get_machine(&self, name: &Name) -> Result<NameTakenBy, ActError> {
         let look = within_deadline(self.machines_api().get_metadata_opt(name.as_str())).await?;
-        let look = look.ok_or(ActError::Gone)?;
-        let mut owners = look.metadata.owner_references.iter().flatten();
-        let is_own =
-            owners.any(|owner| owner.controller == Some(true) && Some(&owner.uid) == self.set.uid.as_ref());
+        let is_own = is_controlled_by(&look.ok_or(ActError::Gone)?.metadata, self.set);
         Ok(if is_own { NameTakenBy::This } else { NameTakenBy::Other })
     }
 
@@ -208,15 +188,14 @@ impl SetEffectContext<'_> {
     /// was read.
     async fn set_owner(&self, machine: &MachineRef, owns: bool) -> WriteOutcome {
         let object = self.machines.get(&machine.uid).ok_or(ActError::Gone)?;
-        let owners = serde_json::to_value(&object.metadata.owner_references).unwrap_or_default();
-        let mut owners: Vec<Value> = owners.as_array().cloned().unwrap_or_default();
-        owners.retain(|owner| owner.get("uid").and_then(Value::as_str) != self.set.uid.as_deref());
+        let mut owners = object.metadata.owner_references.clone().unwrap_or_default();
+        owners.retain(|owner| Some(&owner.uid) != self.set.uid.as_ref());
         if owns {
-            owners.push(body::owner_reference(&self.observed.set));
+            owners.push(controller_reference("MachineSet", self.set));
         }
         let metadata = Metadata::of(&object.metadata)
             .in_version(&object.metadata)
-            .with("ownerReferences", Value::Array(owners));
+            .with("ownerReferences", json!(owners));
         self.patch_machine(machine, metadata.patch()).await
     }
 
@@ -241,15 +220,13 @@ impl SetEffectContext<'_> {
             return Err(ActError::Invalid { message: "spec.template is missing".to_owned() });
         };
         let body = body::machine(&self.observed.set, &body::of_class(template, class), name, ordinal, birth);
-        let request =
-            create_request(self.namespace(), &body).map_err(|message| ActError::Invalid { message })?;
         let key = ObjectKey::new(self.namespace(), name.as_str());
         let expected = (birth == CreateMode::Claimed).then(|| self.tenant.unstarted.expect(key));
-        let made: Machine = within_deadline(self.context.control.request(request)).await?;
+        let made: Machine = writes::create(&self.context.control, self.namespace(), &body).await?;
         if let Some(expected) = expected {
             expected.created(Uid::new(made.metadata.uid.as_deref().unwrap_or_default()));
         }
-        Ok(Some((Kind::Machine, made.resource_version().unwrap_or_default())))
+        Ok(version_of(Kind::Machine, &made))
     }
 
     /// Deletes a chosen Machine only in the observed version; one that is deleted with its set, in any version. A
@@ -266,31 +243,10 @@ impl SetEffectContext<'_> {
             | DeleteReason::Unhealthy
             | DeleteReason::Exhausted => observed,
         };
-        let preconditions = Preconditions { uid: Some(machine.uid.to_string()), resource_version };
-        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-        match within_deadline(self.machines_api().delete(machine.name.as_str(), &params)).await {
-            Ok(answer) => {
-                let remaining = answer.left().filter(|object| object.metadata.deletion_timestamp.is_some());
-                if remaining.is_none() {
-                    self.note_deleted(machine);
-                }
-                Ok(remaining
-                    .and_then(|object| object.metadata.resource_version)
-                    .map(|version| (Kind::Machine, version)))
-            }
-            Err(error) => {
-                if error == ActError::Gone {
-                    self.note_deleted(machine);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    fn note_deleted(&self, machine: &MachineRef) {
+        let params = only(Some(machine.uid.to_string()), resource_version);
         let key = ObjectKey::new(self.namespace(), machine.name.as_str());
-        let cached = || self.tenant.machines.get(&key).and_then(|object| object.metadata.uid.clone());
-        self.tenant.deleted.add(&machine.uid, || cached().as_deref() == Some(machine.uid.as_str()));
+        let on_gone = || self.tenant.note_deleted(&Key::Machine(key), &machine.uid);
+        writes::delete(&self.machines_api(), Kind::Machine, machine.name.as_str(), &params, on_gone).await
     }
 }
 
@@ -298,33 +254,36 @@ fn meta_of(machine: &MachineRef) -> ObjectMeta {
     ObjectMeta { uid: Some(machine.uid.to_string()), ..ObjectMeta::default() }
 }
 
-/// A request to make a Machine that the server gives up in time. The client has no parameter for that.
-fn create_request(namespace: &str, body: &Value) -> Result<http::Request<Vec<u8>>, String> {
-    let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-    let request = Request::new(Machine::url_path(&(), Some(namespace)));
-    let mut request =
-        request.create(&params, body.to_string().into_bytes()).map_err(|error| error.to_string())?;
-    let uri = format!("{}&timeout={CREATION_SECONDS}s", request.uri());
-    *request.uri_mut() = uri.parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
-    Ok(request)
+/// Of one page: small enough that no server stumbles over it.
+const PAGE: u32 = 500;
+
+/// The Machines of a namespace, and the version that they are of.
+pub(super) struct MachineListing {
+    pub(super) machines: Vec<Machine>,
+    /// Those that cannot be decoded: they are there, and nothing else is known of them.
+    pub(super) unreadable: Vec<ObjectMeta>,
+    pub(super) version: String,
 }
 
-#[cfg(test)]
-mod tests {
-    use machinist_core::scheduling::barrier::LANDING;
-
-    use super::*;
-
-    #[test]
-    fn a_machine_is_asked_for_with_a_time_after_which_the_server_does_not_begin() {
-        let request = create_request("shoot", &json!({ "a": 1 })).unwrap();
-        let uri = request.uri().to_string();
-        assert!(uri.starts_with("/apis/machine.sapcloud.io/v1alpha1/namespaces/shoot/machines?"), "{uri}");
-        assert!(uri.contains("fieldManager=machinist") && uri.ends_with("&timeout=10s"), "{uri}");
-        assert_eq!(
-            (request.method().as_str(), request.body().as_slice()),
-            ("POST", br#"{"a":1}"#.as_slice())
-        );
-        assert!(i64::from(CREATION_SECONDS) < LANDING.as_secs());
+/// Lists Machines. Without a version in the request, so that the server reads its storage and not its cache. All pages
+/// have the version of the first. A Machine that cannot be decoded affects only itself.
+pub(super) async fn list(api: &Api<DeserializeGuard<Machine>>) -> Result<MachineListing, ActError> {
+    let (mut machines, mut unreadable) = (Vec::new(), Vec::new());
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let page = within_deadline(api.list(&params)).await?;
+        for item in page.items {
+            match item.0 {
+                Ok(machine) => machines.push(machine),
+                Err(invalid) => unreadable.push(invalid.metadata),
+            }
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => {
+                let version = page.metadata.resource_version.unwrap_or_default();
+                return Ok(MachineListing { machines, unreadable, version });
+            }
+        }
     }
 }

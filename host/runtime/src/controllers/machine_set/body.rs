@@ -9,7 +9,8 @@ use machinist_core::machine_set::{CreateMode, SyncedPart};
 use machinist_core::value::id::Name;
 use serde_json::{Map, Value, json};
 
-use crate::controllers::objects::{inherited, merge};
+use crate::controllers::objects::inherited;
+use crate::controllers::objects::metadata::{controller_reference, difference};
 
 use crate::controllers::facts::machine_set::child::{configuration, node_template};
 
@@ -21,8 +22,7 @@ pub(crate) fn machine_template(set: &MachineSet) -> (Option<MachineTemplate>, Ve
     let Some(template) = &set.spec.template else { return (None, Vec::new()) };
     let (mut spec, mut problems) = inherited::valid_settings(&template.spec, "spec.template.spec.");
     spec.provider_id = None;
-    let annotations = set.metadata.annotations.as_ref();
-    match inherited::effective_creation_timeout(annotations) {
+    match inherited::effective_creation_timeout(&set.metadata) {
         Ok(None) => {}
         Ok(timeout) => spec.creation_timeout = timeout,
         Err(problem) => problems.push(problem),
@@ -36,18 +36,6 @@ pub(super) fn of_class<'a>(template: &'a MachineTemplate, class: Option<&Name>) 
     let mut template = template.clone();
     template.spec.class.name = Some(class.to_string());
     Cow::Owned(template)
-}
-
-/// The owner reference of a set's Machines.
-pub(super) fn owner_reference(set: &MachineSet) -> Value {
-    json!({
-        "apiVersion": names::API_VERSION,
-        "kind": "MachineSet",
-        "name": set.metadata.name,
-        "uid": set.metadata.uid,
-        "controller": true,
-        "blockOwnerDeletion": true,
-    })
 }
 
 /// Returns a new Machine. It has everything that its first reconcile would otherwise write.
@@ -84,7 +72,7 @@ pub(super) fn machine(
             "labels": labels,
             "annotations": annotations,
             "finalizers": finalizers,
-            "ownerReferences": [owner_reference(set)],
+            "ownerReferences": [controller_reference("MachineSet", &set.metadata)],
         },
         "spec": template.spec,
     })
@@ -98,14 +86,14 @@ pub(super) fn sync(machine: &Machine, template: &MachineTemplate, parts: &BTreeS
         match part {
             SyncedPart::NodeTemplate => {
                 let (has, wanted) = (raw_template(has), node_template(wanted.node_template.as_ref()));
-                if let Some(change) = merge::difference(&has, &wanted) {
+                if let Some(change) = difference(&has, &wanted) {
                     spec.insert("nodeTemplate".to_owned(), change);
                 }
             }
             SyncedPart::Configuration => {
                 let value =
                     |spec: &MachineSpec| serde_json::to_value(configuration(spec)).unwrap_or_default();
-                if let Some(Value::Object(changes)) = merge::difference(&value(has), &value(wanted)) {
+                if let Some(Value::Object(changes)) = difference(&value(has), &value(wanted)) {
                     spec.extend(changes);
                 }
             }
@@ -165,7 +153,7 @@ mod tests {
             })
         );
         assert_eq!(metadata["finalizers"], json!(["x/y", names::finalizers::MACHINE]));
-        assert_eq!(metadata["ownerReferences"], json!([owner_reference(&set)]));
+        assert_eq!(metadata["ownerReferences"], json!([controller_reference("MachineSet", &set.metadata)]));
         assert_eq!(body["spec"]["creationTimeout"], "7m0s");
         assert_eq!(body["spec"].get("providerID"), None);
         let unclaimed = machine(&set, &template, &name, 4, CreateMode::Unclaimed);

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::names;
 use machinist_core::machine::{Requeue, Severity};
 use machinist_core::machine_set::{
-    DeleteReason, SetConclusion, SetConditionKind, SetEffect, SetOutcome, SetReason,
+    DeleteReason, SetConclusion, SetCondition, SetConditionKind, SetEffect, SetOutcome, SetReason,
 };
 
 use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
@@ -48,8 +48,7 @@ impl Actions {
 
     /// Returns the counted actions.
     pub(super) fn counted(&self, conclusion: &SetConclusion) -> Vec<(Option<Pool>, Milestone)> {
-        let frozen =
-            conclusion.status.conditions.iter().find(|condition| condition.kind == SetConditionKind::Frozen);
+        let frozen = condition(conclusion, SetConditionKind::Frozen);
         let freeze = self.freeze.map(|freezes| match (freezes, frozen) {
             (true, frozen) => Milestone::SetFrozen(frozen.map_or("", |condition| condition.reason)),
             (false, _) => Milestone::SetThawed,
@@ -70,11 +69,7 @@ impl Actions {
         let made = counted(names::events::SUCCESSFUL_CREATE, "created", &self.made);
         let deleted = counted(names::events::SUCCESSFUL_DELETE, "deleted", &self.deleted);
         let freeze = self.freeze.map(|freezes| {
-            let frozen = conclusion
-                .status
-                .conditions
-                .iter()
-                .find(|condition| condition.kind == SetConditionKind::Frozen);
+            let frozen = condition(conclusion, SetConditionKind::Frozen);
             let (reason, message) = if freezes {
                 let message = frozen.map(|condition| condition.message.clone()).unwrap_or_default();
                 (names::events::FROZE_SET, message)
@@ -111,11 +106,7 @@ pub(super) fn of_conclusion(observed: &ObservedSet, conclusion: &SetConclusion) 
         is_implied: is_in_between(conclusion.reason),
         ..Event::normal(about(), "state", reason, conclusion.message.clone())
     }];
-    let failure = conclusion
-        .status
-        .conditions
-        .iter()
-        .find(|condition| condition.kind == SetConditionKind::ReplicaFailure);
+    let failure = condition(conclusion, SetConditionKind::ReplicaFailure);
     // By the names that others count; the state says the same.
     events.extend(failure.map(|failure| Event {
         severity: Severity::Warning,
@@ -164,6 +155,10 @@ fn is_in_between(reason: SetReason) -> bool {
         | SetReason::ScaleUpDisabled
         | SetReason::Orphaning => false,
     }
+}
+
+fn condition(conclusion: &SetConclusion, kind: SetConditionKind) -> Option<&SetCondition> {
+    conclusion.status.conditions.iter().find(|condition| condition.kind == kind)
 }
 
 fn stored<'a>(observed: &'a ObservedSet, kind: &str) -> Option<&'a Condition> {

@@ -3,7 +3,6 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `reconcile` | one reconcile, in the frame of all kinds |
-//! | `listing` | lists Machines from the API server where the caches are in doubt |
 //! | `act` | does the effects |
 //! | `body` | the Machines that a set creates |
 //! | `status_patch` | the status that a conclusion asks for, as a merge patch of the differences |
@@ -12,7 +11,6 @@
 mod act;
 pub(crate) mod body;
 mod events;
-mod listing;
 mod reconcile;
 mod status_patch;
 

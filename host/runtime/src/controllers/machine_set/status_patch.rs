@@ -13,7 +13,7 @@ use machinist_core::value::id::Uid;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::controllers::objects::conditions::{READY, are_unchanged, condition, merged};
+use crate::controllers::objects::conditions::{READY, condition, own_status};
 
 use crate::controllers::facts::machine_set::observe::ObservedSet;
 
@@ -155,9 +155,5 @@ fn own(
         let status = own.status.to_string();
         condition(old, (own.kind.as_str(), &status), (own.reason, &own.message), generation, now)
     }));
-    let observed_generation = current.machinist.as_ref().and_then(|own| own.observed_generation);
-    if are_unchanged(old, &changed) && observed_generation == generation {
-        return None;
-    }
-    Some(json!({ "conditions": merged(old, &changed), "observedGeneration": generation }))
+    own_status(current.machinist.as_ref(), &changed, generation)
 }

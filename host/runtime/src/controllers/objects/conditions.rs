@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use machinist_api::own_status::OwnStatus;
 use machinist_core::events::masked::masked;
+use serde_json::{Value, json};
 
 /// Our condition on every object: why it is as it is.
 pub(crate) const READY: &str = "Ready";
@@ -30,6 +32,19 @@ pub(crate) fn condition(
     }
 }
 
+/// Returns `status.machinist` with the changed conditions; `None` if it says the same already.
+pub(crate) fn own_status(
+    old: Option<&OwnStatus>,
+    changed: &[Condition],
+    generation: Option<i64>,
+) -> Option<Value> {
+    let conditions = old.map(|old| old.conditions.as_slice()).unwrap_or_default();
+    if are_unchanged(conditions, changed) && old.and_then(|old| old.observed_generation) == generation {
+        return None;
+    }
+    Some(json!({ "conditions": merged(conditions, changed), "observedGeneration": generation }))
+}
+
 /// They say the same. Times are no difference, and of a failure that `repeats` neither are ids of requests.
 pub(crate) fn is_same(old: &Condition, new: &Condition, repeats: bool) -> bool {
     (&old.type_, &old.status, &old.reason) == (&new.type_, &new.status, &new.reason)
@@ -43,7 +58,7 @@ pub(crate) fn is_same_text(old: &str, new: &str, repeats: bool) -> bool {
 }
 
 /// Returns whether all of them are in the list already.
-pub(crate) fn are_unchanged(old: &[Condition], new: &[Condition]) -> bool {
+fn are_unchanged(old: &[Condition], new: &[Condition]) -> bool {
     new.iter().all(|new| old.iter().any(|old| is_same(old, new, false)))
 }
 

@@ -1,9 +1,10 @@
 //! The settings of a template as those below it get them.
 
-use std::collections::BTreeMap;
-
+use kube::core::ObjectMeta;
 use machinist_api::{MachineSpec, names};
 use machinist_core::machine::inherited;
+
+use super::metadata::annotation;
 
 /// Names of the fields with a duration, in the order of [`durations`].
 const DURATIONS: [&str; 5] =
@@ -11,11 +12,8 @@ const DURATIONS: [&str; 5] =
 
 fn durations(spec: &mut MachineSpec) -> [&mut Option<String>; 5] {
     [
-        &mut spec.creation_timeout,
-        &mut spec.health_timeout,
-        &mut spec.drain_timeout,
-        &mut spec.in_place_update_timeout,
-        &mut spec.machine_preserve_timeout,
+        &mut spec.creation_timeout, &mut spec.health_timeout, &mut spec.drain_timeout,
+        &mut spec.in_place_update_timeout, &mut spec.machine_preserve_timeout,
     ]
 }
 
@@ -40,11 +38,9 @@ pub(crate) fn valid_settings(spec: &MachineSpec, at: &str) -> (MachineSpec, Vec<
 
 /// Reads the creation time-out that was found out for a deployment: an annotation of the deployment, which its sets get
 /// too.
-pub(crate) fn effective_creation_timeout(
-    annotations: Option<&BTreeMap<String, String>>,
-) -> Result<Option<String>, String> {
+pub(crate) fn effective_creation_timeout(meta: &ObjectMeta) -> Result<Option<String>, String> {
     let name = names::annotations::EFFECTIVE_CREATION_TIMEOUT;
-    let Some(text) = annotations.and_then(|all| all.get(name)) else { return Ok(None) };
+    let Some(text) = annotation(meta, name) else { return Ok(None) };
     inherited::time_out(&format!("annotation {name}"), text)
 }
 

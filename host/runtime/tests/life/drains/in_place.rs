@@ -106,14 +106,8 @@ async fn an_update_with_pods_and_a_budget(crds: Crds) {
     tokio::time::sleep(10 * MINUTE).await;
     assert!(!is_cordoned(&stage) && stage.phase("a") == "Running");
     let expected = [
-        "CandidateForUpdate",
-        "SelectedForUpdate",
-        "DrainSuccessful",
-        "InPlaceUpdating",
-        "ReadyForUpdate",
-        "UpdateSuccessful",
-        "InPlaceUpdateSuccessful",
-        "Running",
+        "CandidateForUpdate", "SelectedForUpdate", "DrainSuccessful", "InPlaceUpdating", "ReadyForUpdate",
+        "UpdateSuccessful", "InPlaceUpdateSuccessful", "Running",
     ];
     let mut seen = story.lock().unwrap().clone();
     let first = seen.iter().position(|reported| reported == "Running").unwrap();

@@ -43,8 +43,7 @@ async fn check(drains: usize) {
 
     // Somebody else comes and goes meanwhile.
     let begun = stage.wire.elapsed();
-    stage.add_machine("other");
-    stage.until_running("other").await;
+    stage.add_running("other").await;
     stage.api.delete("machines", &in_namespace("other")).unwrap();
     stage.until_gone("other").await;
     assert!(stage.wire.elapsed() - begun < 5 * SECOND, "held up for {:?}", stage.wire.elapsed() - begun);

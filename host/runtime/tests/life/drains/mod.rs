@@ -42,8 +42,7 @@ async fn running_under(crds: Crds) -> (Stage, Host) {
         stage.api.prune_own_status();
     }
     let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(SECOND).await;
     (stage, host)
 }

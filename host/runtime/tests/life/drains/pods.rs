@@ -41,8 +41,7 @@ async fn a_node_with_another_form_of_its_vms_id_is_drained_before_the_vm_goes() 
     let stage = Stage::with(Habits::default(), habits);
     stage.add_class();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let _workload = Workload::start(&stage, PACE);
     add(&stage, [ending_after(pod("slow", "a"), "25")]);
     delete(&stage);

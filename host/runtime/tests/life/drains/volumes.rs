@@ -133,8 +133,7 @@ async fn where_attachments_may_not_be_listed_volumes_wait_and_the_status_says_wh
         }
     });
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let _workload = Workload::start(&stage, PACE);
     add(&stage, [with_volume(&stage, pod("db-0", "a"), "v"), pod("web", "a")]);
     delete(&stage);

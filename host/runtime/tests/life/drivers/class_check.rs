@@ -68,8 +68,7 @@ async fn another_version_of_the_driver_is_asked_again() {
 async fn a_machine_whose_class_has_become_invalid_runs_on_and_is_deleted() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     stage.cloud.find_invalid("small", Some("wrong"));
     stage.report_plugins(&["sim"]);
     tokio::time::sleep(Duration::from_secs(600)).await;
@@ -90,8 +89,7 @@ async fn a_driver_that_breaks_or_has_no_opinion_makes_no_class_invalid() {
         stage.api.create("secrets", &secret()).unwrap();
         stage.api.create("machineclasses", &class()).unwrap();
         let _host = stage.host("host");
-        stage.add_machine("a");
-        stage.until_running("a").await;
+        stage.add_running("a").await;
         assert_eq!(condition(&stage).0, "=");
     }
 }

@@ -50,8 +50,7 @@ async fn every_call_goes_to_the_pinned_version_and_its_capabilities_count() {
     stage.cloud.load(version(1), true);
     pin(&stage, version(1).to_string());
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     stage.api.delete("machines", &in_namespace("a")).unwrap();
     stage.until_gone("a").await;
     let asked = stage.cloud.asked();
@@ -93,8 +92,7 @@ async fn a_vm_whose_pinned_version_is_gone_is_removed_by_the_one_that_serves_whi
         stage.cloud.load(version(1), false);
         pin(&stage, version(1).to_string());
         let _host = stage.host("host");
-        stage.add_machine("a");
-        stage.until_running("a").await;
+        stage.add_running("a").await;
         stage.cloud.unload(version(1));
         pin(&stage, text.as_str());
         stage.api.delete("machines", &in_namespace("a")).unwrap();
@@ -119,8 +117,7 @@ async fn a_vm_whose_version_goes_in_the_middle_of_its_deletion_goes_all_the_same
     stage.cloud.load(version(1), false);
     pin(&stage, version(1).to_string());
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     stage.api.delete("machines", &in_namespace("a")).unwrap();
     let is_ordered = || stage.cloud.asked().contains(&("delete", Some(version(1))));
     stage.until("the order is given", SOON, is_ordered).await;

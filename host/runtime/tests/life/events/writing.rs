@@ -65,8 +65,7 @@ async fn falls_back_to_the_core_group(code: u16) {
     let stage = Stage::set();
     stage.wire.plan(move |call| if call.what == "events" { Handling::Refuse(code) } else { Handling::Pass });
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let refused = || stage.wire.records(|call| call.what == "events").len();
     assert_eq!(refused(), 1, "asked once:\n{}", stage.wire.trace());
@@ -94,8 +93,7 @@ async fn where_neither_group_is_served_each_event_is_tried_once_and_machines_run
     let stage = Stage::set();
     stage.wire.plan(|call| if is_event(call) { Handling::Refuse(404) } else { Handling::Pass });
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(Duration::from_secs(10)).await;
     let named = |group: &str| {
         let records = stage.wire.records(|call| call.what == group && call.verb == "POST");
@@ -120,8 +118,7 @@ async fn an_event_that_the_server_refuses_for_now_is_written_a_moment_later_and_
         }
     });
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(Duration::from_secs(10)).await;
     let reported = stage.events("a");
     let posts = stage.wire.records(|call| is_event(call) && call.verb == "POST").len();

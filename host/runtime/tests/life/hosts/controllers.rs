@@ -43,8 +43,7 @@ async fn who_looks_after_machines_alone_follows_neither_sets_nor_deployments() {
     let stage = Stage::set();
     let host = host(&stage, "host", MACHINES);
     add_set(&stage, "set", 2);
-    stage.add_machine("alone");
-    stage.until_running("alone").await;
+    stage.add_running("alone").await;
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     assert!(host.is_synced());
     assert_eq!(stage.api.count("machines"), 1, "nobody makes Machines of the set");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::fixture::cloud::Habits;
 use crate::fixture::kubelet::KubeletHabits;
-use crate::fixture::stage::{Stage, in_namespace};
+use crate::fixture::stage::{Stage, count_moments, in_namespace};
 
 /// A cloud that makes another VM for each create and shows it only after a while.
 const FORGETFUL: Habits = Habits { keeps_keys: false, reads_lag: Duration::from_secs(8), initializes: false };
@@ -33,8 +33,7 @@ async fn survives(habits: Habits, story: Story, number: usize, is_carried_out: b
     let stage = stage(habits);
     let host = stage.host("host");
     if story == Story::Delete {
-        stage.add_machine("a");
-        stage.until_running("a").await;
+        stage.add_running("a").await;
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     stage.crash_at(number, is_carried_out);
@@ -81,11 +80,9 @@ async fn survives(habits: Habits, story: Story, number: usize, is_carried_out: b
 /// Every moment of the story, before and after the call of that moment.
 async fn check(habits: Habits, story: Story, at_least: usize) {
     for is_carried_out in [false, true] {
-        let mut number = 1;
-        while survives(habits, story, number, is_carried_out).await {
-            number += 1;
-        }
-        assert!(number > at_least, "only {} moments", number - 1);
+        let moments =
+            count_moments(async |number| survives(habits, story, number, is_carried_out).await).await;
+        assert!(moments >= at_least, "only {moments} moments");
     }
 }
 

@@ -10,16 +10,6 @@ use memory_api::wire::{Call, Handling};
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A stage on which Machine `a` runs.
-async fn running() -> (Stage, crate::fixture::stage::Host) {
-    let stage = Stage::set();
-    let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
-    tokio::time::sleep(SECOND).await;
-    (stage, host)
-}
-
 fn ask_to_freeze(stage: &Stage) {
     let map = json!({ "metadata": { "name": "machinist-freeze", "namespace": NAMESPACE } });
     stage.api.create("configmaps", &map).unwrap();
@@ -42,7 +32,7 @@ fn message(stage: &Stage, name: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn while_an_operator_asks_for_it_creation_waits_and_says_so_and_deletion_goes_on() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SECOND).await;
     ask_to_freeze(&stage);
     tokio::time::sleep(11 * SECOND).await;
     stage.add_machine("b");
@@ -73,7 +63,7 @@ async fn a_request_from_before_the_start_holds_the_first_create() {
 
 #[tokio::test(start_paused = true)]
 async fn a_target_cluster_that_is_away_holds_creation_until_it_is_back() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SECOND).await;
     cut_target(&stage);
     tokio::time::sleep(2 * MINUTE).await;
     stage.add_machine("b");
@@ -85,7 +75,7 @@ async fn a_target_cluster_that_is_away_holds_creation_until_it_is_back() {
 
 #[tokio::test(start_paused = true)]
 async fn after_an_outage_nothing_is_made_before_all_that_happened_is_known() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SECOND).await;
     stage.wire.plan(|_| Handling::Lose);
     tokio::time::sleep(2 * MINUTE).await;
     // The server is back and answers each question, but one kind cannot be listed yet.
@@ -109,7 +99,7 @@ async fn after_an_outage_nothing_is_made_before_all_that_happened_is_known() {
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_answers_with_errors_only_counts_as_away() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SECOND).await;
     for code in [401, 403, 500, 503] {
         stage.wire.plan(
             move |call: &Call| {
@@ -127,7 +117,7 @@ async fn an_api_server_that_answers_with_errors_only_counts_as_away() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_away_for_moments_holds_nothing_however_often() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SECOND).await;
     for _ in 0..20 {
         cut_target(&stage);
         tokio::time::sleep(25 * SECOND).await;
@@ -139,7 +129,7 @@ async fn a_server_that_is_away_for_moments_holds_nothing_however_often() {
 
 #[tokio::test(start_paused = true)]
 async fn a_health_time_out_that_ends_in_an_outage_fails_nobody_then_and_later_starts_again() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SECOND).await;
     fall_ill(&stage);
     stage.until("Unknown", SECOND, || stage.phase("a") == "Unknown").await;
     tokio::time::sleep(5 * MINUTE).await;
@@ -160,8 +150,7 @@ async fn a_leader_after_an_outage_starts_health_clocks_again_and_one_after_a_res
     for (absence, is_outage) in [(20 * MINUTE, true), (SECOND, false)] {
         let stage = Stage::set();
         let host = stage.candidate("one");
-        stage.add_machine("a");
-        stage.until_running("a").await;
+        stage.add_running("a").await;
         fall_ill(&stage);
         stage.until("Unknown", SECOND, || stage.phase("a") == "Unknown").await;
         tokio::time::sleep(9 * MINUTE).await;

@@ -24,8 +24,7 @@ async fn the_second_host_does_nothing_until_the_first_has_ended() {
     let one = stage.candidate("one");
     until_leading(&stage, &one, Duration::from_secs(5)).await;
     let two = stage.candidate("two");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert!(one.leads() && !two.leads() && two.is_synced());
     assert!(effects(&stage, "two").is_empty(), "{}", table(&effects(&stage, "two")));
@@ -38,8 +37,7 @@ async fn the_second_host_does_nothing_until_the_first_has_ended() {
         waited < Duration::from_secs(5),
         "a Lease that was given back is taken soon, not after {waited:?}"
     );
-    stage.add_machine("b");
-    stage.until_running("b").await;
+    stage.add_running("b").await;
     assert!(effects(&stage, "one").last().unwrap().at <= ended);
     stage.assert_one_vm_each(2);
 }

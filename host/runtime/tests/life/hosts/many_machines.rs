@@ -73,8 +73,7 @@ async fn wait_for_a_slow_cloud(stage: &Stage, machines: usize) {
 async fn a_node_that_is_not_ready_makes_its_machine_unknown_while_1100_creates_wait_for_a_slow_cloud() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     wait_for_a_slow_cloud(&stage, 1_100).await;
     stage.report_ready("a", "False");
     stage.until("it is Unknown", Duration::from_secs(3), || stage.phase("a") == "Unknown").await;
@@ -84,8 +83,7 @@ async fn a_node_that_is_not_ready_makes_its_machine_unknown_while_1100_creates_w
 async fn a_deletion_goes_out_while_1000_creates_wait() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     wait_for_a_slow_cloud(&stage, 1_000).await;
     stage.api.delete("machines", &in_namespace("a")).unwrap();
     stage.until("it is gone", Duration::from_secs(5), || stage.machine("a").is_none()).await;
@@ -112,8 +110,7 @@ async fn with_one_slot_for_reconciles_a_slow_create_stops_nobody() {
     let _host = stage.host("host");
     wait_for_a_slow_cloud(&stage, 1).await;
     stage.wire.heal();
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     assert_ne!(stage.phase("slow-0000"), "Running");
     stage.until("both are", 2 * SLOW, || stage.phase("slow-0000") == "Running").await;
 }

@@ -90,8 +90,7 @@ async fn a_host_whose_clock_is_off_fails_no_new_machine() {
             if call.calls("create") && number <= 2 { Handling::Refuse(14) } else { Handling::Pass }
         });
         let _host = stage.host("host");
-        stage.add_machine("a");
-        stage.until_running("a").await;
+        stage.add_running("a").await;
         assert!(stage.wire.elapsed() < Duration::from_secs(60), "{ahead:?}: {:?}", stage.wire.elapsed());
     }
 }
@@ -101,8 +100,7 @@ async fn a_deletion_keeps_its_turn_while_it_waits_for_what_it_has_written() {
     let stage = Stage::set();
     stage.settings.lock().unwrap().concurrent_reconciles = 1;
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     stage.api.delay_watches(Duration::from_millis(200));
     stage.wire.plan(|call| {
         if call.verb == "CALL" { Handling::Delay(Duration::from_secs(1)) } else { Handling::Pass }

@@ -33,8 +33,7 @@ fn delete(stage: &Stage, name: &str) -> usize {
 async fn a_deletion_at_rest_is_one_order_and_one_look() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(11 * MINUTE).await;
     let begun = delete(&stage, "a");
     stage.until_gone("a").await;
@@ -48,8 +47,7 @@ async fn a_machine_that_is_deleted_while_reads_may_lag_is_looked_for_at_the_end_
     let stage = Stage::with(habits, KubeletHabits::default());
     stage.add_class();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let (begun, at) = (delete(&stage, "a"), stage.wire.elapsed());
     stage.until_gone("a").await;
     let took = stage.wire.elapsed() - at;
@@ -63,8 +61,7 @@ async fn a_machine_that_is_deleted_while_reads_may_lag_is_looked_for_at_the_end_
 async fn the_host_that_takes_over_a_removal_looks_first_and_gives_the_order_once_more() {
     let stage = Stage::set();
     let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(11 * MINUTE).await;
     let begun = delete(&stage, "a");
     stage.until("ordered", MINUTE, || called_since(&stage, begun) == ["delete"]).await;
@@ -83,8 +80,7 @@ async fn the_host_that_takes_over_a_removal_looks_first_and_gives_the_order_once
 async fn a_life_with_pods_is_reported_by_four_events() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(11 * MINUTE).await;
     add_pods_to(&stage, "a", &["web-0", "web-1", "web-2"]);
     let _kubelet = kubelet(&stage);

@@ -32,8 +32,7 @@ fn restored(machine: &Value) -> Value {
 async fn moved(change: impl FnOnce(&mut Value)) -> (Stage, String) {
     let stage = Stage::set();
     let host = stage.host("before");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     host.end().await;
     let mut machine = stage.machine("a").unwrap();
     let vm = machine["spec"]["providerID"].as_str().unwrap().to_owned();
@@ -50,8 +49,7 @@ async fn a_machine_keeps_the_mark_of_its_vm_and_older_ones_and_their_class_get_i
     let stage = Stage::set();
     let _host = stage.host("host");
     for name in ["a", "b"] {
-        stage.add_machine(name);
-        stage.until_running(name).await;
+        stage.add_running(name).await;
         assert_eq!(mark_of(&stage, "machines", name), "test", "with the id of its VM");
     }
     // As one that an earlier version has made.
@@ -163,8 +161,7 @@ async fn of_two_control_planes_with_one_mark_and_one_target_the_second_waits_unt
     let stage = Stage::set();
     let first = stage.host("first");
     for name in ["a", "b"] {
-        stage.add_machine(name);
-        stage.until_running(name).await;
+        stage.add_running(name).await;
     }
     add_other(&stage, &["x"]);
     let _second = stage.host("second");
@@ -181,8 +178,7 @@ async fn of_two_control_planes_with_one_mark_and_one_target_the_second_waits_unt
 async fn a_copied_control_plane_removes_no_vm_even_when_somebody_deletes_its_machines() {
     let stage = Stage::set();
     let _first = stage.host("first");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let mut copy = restored(&stage.machine("a").unwrap());
     copy["metadata"]["namespace"] = json!(OTHER);
     add_other(&stage, &[]);
@@ -201,8 +197,7 @@ async fn a_copied_control_plane_removes_no_vm_even_when_somebody_deletes_its_mac
 async fn as_long_as_nobody_knows_who_holds_the_mark_nothing_is_done() {
     let stage = Stage::set();
     let _first = stage.host("first");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     add_other(&stage, &["x"]);
     let is_mark_write =
         |call: &Call| call.what == "secrets" && call.name.starts_with("machinist-cluster-mark-");

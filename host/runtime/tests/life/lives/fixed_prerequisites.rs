@@ -72,8 +72,7 @@ async fn a_deletion_that_was_refused_for_hours_is_tried_at_once_when_its_secret_
         for (what, fix) in FIXES {
             let stage = Stage::set();
             let _host = stage.host("host");
-            stage.add_machine("a");
-            stage.until_running("a").await;
+            stage.add_running("a").await;
             refuse(&stage, code);
             stage.api.delete("machines", &in_namespace("a")).unwrap();
             tokio::time::sleep(3 * HOUR).await;
@@ -93,8 +92,7 @@ async fn a_deletion_that_was_refused_for_hours_is_tried_at_once_when_its_secret_
 async fn a_secret_that_was_deleted_by_force_and_comes_back_ends_both_waits_at_once() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let free = json!({ "metadata": { "finalizers": null } });
     stage.api.edit("secrets", &in_namespace("account"), &free).unwrap();
     stage.api.delete("secrets", &in_namespace("account")).unwrap();

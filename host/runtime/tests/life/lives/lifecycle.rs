@@ -19,8 +19,7 @@ fn for_machine(call: &Call) -> bool {
 async fn a_machine_lives_from_creation_to_running_to_deletion_with_one_vm_and_leaves_nothing() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let requests = stage.wire.records(for_machine);
     let writes = requests.iter().filter(|record| record.call.is_write()).count();
     assert!(writes <= 7 && requests.len() <= 10, "{writes} writes:\n{}", table(&requests));
@@ -65,8 +64,7 @@ async fn a_node_that_joins_before_it_is_ready_costs_one_more_write() {
     let stage = Stage::with(Habits::default(), KubeletHabits { ready_after, ..KubeletHabits::default() });
     stage.add_class();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let requests = stage.wire.records(for_machine);
     let writes = requests.iter().filter(|record| record.call.is_write()).count();
     assert!(writes <= 8 && requests.len() <= 10, "{writes} writes:\n{}", table(&requests));
@@ -79,8 +77,7 @@ async fn a_cloud_with_a_second_step_and_without_keys_gives_one_vm_as_well() {
     let stage = Stage::with(habits, KubeletHabits::default());
     stage.add_class();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     assert_eq!(stage.wire.records(|call| call.calls("initialize")).len(), 1);
     stage.api.delete("machines", &in_namespace("a")).unwrap();
     stage.until_gone("a").await;
@@ -122,8 +119,7 @@ async fn writes_within_an_hour(stage: &Stage) -> String {
 async fn a_machine_that_runs_is_left_alone_for_an_hour() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     at_rest(&stage, &["a"]).await;
     assert_eq!(writes_within_an_hour(&stage).await, "");
 }
@@ -133,8 +129,7 @@ async fn a_server_that_drops_our_own_status_is_not_written_to_again_and_again() 
     let stage = Stage::set();
     stage.api.prune_own_status();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     assert_eq!(stage.machine("a").unwrap()["status"]["machinist"], Value::Null);
     let requests = stage.wire.records(for_machine);
     let writes = requests.iter().filter(|record| record.call.is_write()).count();
@@ -142,8 +137,7 @@ async fn a_server_that_drops_our_own_status_is_not_written_to_again_and_again() 
     at_rest(&stage, &["a"]).await;
     assert_eq!(writes_within_an_hour(&stage).await, "");
     // Another Machine, and a new host that has not learnt it yet.
-    stage.add_machine("b");
-    stage.until_running("b").await;
+    stage.add_running("b").await;
     at_rest(&stage, &["b"]).await;
     drop(_host);
     let begun = stage.wire.len();
@@ -161,8 +155,7 @@ async fn heartbeats_of_nodes_cause_no_writes() {
     let stage = Stage::with(Habits::default(), KubeletHabits { heartbeat, ..KubeletHabits::default() });
     stage.add_class();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     at_rest(&stage, &["a"]).await;
     let before = stage.api.find("nodes", "a").unwrap();
     assert_eq!(writes_within_an_hour(&stage).await, "");

@@ -8,20 +8,11 @@ use serde_json::{Value, json};
 
 use crate::fixture::cloud::Habits;
 use crate::fixture::kubelet::KubeletHabits;
-use crate::fixture::stage::{Host, Stage, in_namespace};
+use crate::fixture::stage::{Stage, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(2);
 const LABEL: &str = "node.machine.sapcloud.io";
-
-async fn running() -> (Stage, Host) {
-    let stage = Stage::set();
-    let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
-    tokio::time::sleep(SOON).await;
-    (stage, host)
-}
 
 fn node(stage: &Stage) -> Value {
     stage.api.find("nodes", "a").unwrap()
@@ -34,7 +25,7 @@ fn label(stage: &Stage, name: &str, value: Option<&str>) {
 
 #[tokio::test(start_paused = true)]
 async fn the_finalizer_goes_onto_the_node_with_the_first_write_and_returns_when_it_is_taken_off() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     let writes = stage.wire.records(|call| call.is_write() && call.what == "nodes");
     assert_eq!(writes.len(), 1, "{}", memory_api::wire::table(&writes));
     let ours = json!(["node.machine.sapcloud.io/machine-controller"]);
@@ -48,7 +39,7 @@ async fn the_finalizer_goes_onto_the_node_with_the_first_write_and_returns_when_
 
 #[tokio::test(start_paused = true)]
 async fn virtual_capacity_of_a_class_reaches_its_nodes_follows_changes_and_goes() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     let give = |resources: Value| {
         let template = json!({ "nodeTemplate": { "virtualCapacity": resources } });
         stage.api.edit("machineclasses", &in_namespace("small"), &template).unwrap();
@@ -74,7 +65,7 @@ async fn virtual_capacity_of_a_class_reaches_its_nodes_follows_changes_and_goes(
 
 #[tokio::test(start_paused = true)]
 async fn how_long_a_node_took_to_join_is_stored_within_a_minute_and_not_before_the_machine_runs() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     let name = format!("{LABEL}/machine-join-duration");
     let stored = || stage.machine("a").unwrap()["metadata"]["annotations"][&name].clone();
     assert_eq!(stored(), Value::Null);
@@ -112,7 +103,7 @@ async fn a_token_stays_valid_with_the_same_value_when_the_time_to_join_is_raised
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_two_machines_claim_is_left_alone_until_one_of_them_is_gone() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     // Another Machine says that the Node is its own, and the Node cannot tell.
     let nameless = json!({ "spec": { "providerID": null }, "metadata": { "labels": { "node.gardener.cloud/machine-name": "x" } } });
     stage.add_machine_with("b", |machine| {
@@ -134,7 +125,7 @@ async fn a_node_that_two_machines_claim_is_left_alone_until_one_of_them_is_gone(
 
 #[tokio::test(start_paused = true)]
 async fn a_node_is_emptied_handed_over_and_taken_back_when_its_update_succeeds() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     label(&stage, "candidate-for-update", Some("true"));
     let says = || stage.node_says("a", "InPlaceUpdate");
     stage.until("candidate", SOON, || says().1 == "CandidateForUpdate").await;
@@ -168,7 +159,7 @@ async fn a_node_is_emptied_handed_over_and_taken_back_when_its_update_succeeds()
 
 #[tokio::test(start_paused = true)]
 async fn an_update_that_fails_says_why_and_after_the_health_time_out_the_machine_fails() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     label(&stage, "candidate-for-update", Some("true"));
     label(&stage, "selected-for-update", Some("true"));
     stage.until("updating", 10 * SOON, || stage.phase("a") == "InPlaceUpdating").await;
@@ -198,7 +189,7 @@ async fn an_update_that_fails_says_why_and_after_the_health_time_out_the_machine
 
 #[tokio::test(start_paused = true)]
 async fn an_update_that_takes_too_long_has_failed() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     // What counts is that the labels are there.
     label(&stage, "candidate-for-update", Some("next-week"));
     label(&stage, "selected-for-update", Some("true"));
@@ -212,7 +203,7 @@ async fn an_update_that_takes_too_long_has_failed() {
 
 #[tokio::test(start_paused = true)]
 async fn an_update_whose_labels_are_taken_off_does_not_begin() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     label(&stage, "selected-for-update", Some("true"));
     tokio::time::sleep(5 * MINUTE).await;
     assert_eq!(

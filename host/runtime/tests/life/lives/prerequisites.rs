@@ -138,8 +138,7 @@ async fn an_object_that_cannot_be_decoded_harms_only_itself() {
     });
     stage.api.create("machines", &broken).unwrap();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     stage.assert_one_vm_each(1);
 }
 

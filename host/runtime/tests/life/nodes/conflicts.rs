@@ -10,16 +10,6 @@ use memory_api::wire::Call;
 const SOON: Duration = Duration::from_secs(2);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A stage on which Machine `a` runs.
-async fn running() -> (Stage, crate::fixture::stage::Host) {
-    let stage = Stage::set();
-    let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
-    tokio::time::sleep(SOON).await;
-    (stage, host)
-}
-
 fn vm_of(stage: &Stage, name: &str) -> Value {
     stage.machine(name).unwrap()["spec"]["providerID"].clone()
 }
@@ -51,7 +41,7 @@ fn label(stage: &Stage, name: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn two_machines_with_one_vm_both_say_so_and_neither_is_failed_or_loses_its_node() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     add_twin(&stage);
     until_both_say(&stage, "VmContested").await;
     for name in ["a", "twin"] {
@@ -72,7 +62,7 @@ async fn two_machines_with_one_vm_both_say_so_and_neither_is_failed_or_loses_its
 #[tokio::test(start_paused = true)]
 async fn the_vm_that_another_machine_lives_on_outlives_a_deletion_that_ends_once_its_owner_is_known() {
     for (deleted, kept) in [("twin", "a"), ("a", "twin")] {
-        let (stage, _host) = running().await;
+        let (stage, _host) = Stage::running_for(SOON).await;
         let vm = vm_of(&stage, "a").as_str().unwrap().to_owned();
         add_twin(&stage);
         until_both_say(&stage, "VmContested").await;
@@ -97,7 +87,7 @@ async fn the_vm_that_another_machine_lives_on_outlives_a_deletion_that_ends_once
 
 #[tokio::test(start_paused = true)]
 async fn a_liar_goes_without_the_vm_once_its_provider_id_is_taken_off() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     add_twin(&stage);
     until_both_say(&stage, "VmContested").await;
     stage.api.delete("machines", &in_namespace("twin")).unwrap();
@@ -111,7 +101,7 @@ async fn a_liar_goes_without_the_vm_once_its_provider_id_is_taken_off() {
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_whose_label_is_taken_off_gets_it_back_and_no_other_takes_its_node() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     add_twin(&stage);
     until_both_say(&stage, "VmContested").await;
     for status in [
@@ -129,7 +119,7 @@ async fn a_machine_whose_label_is_taken_off_gets_it_back_and_no_other_takes_its_
 
 #[tokio::test(start_paused = true)]
 async fn a_label_that_no_node_tells_comes_from_the_driver() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     let marks = json!({ "metadata": { "finalizers": [] } });
     stage.api.edit("nodes", "a", &marks).unwrap();
     stage.api.delete("nodes", "a").unwrap();
@@ -139,7 +129,7 @@ async fn a_label_that_no_node_tells_comes_from_the_driver() {
 
 #[tokio::test(start_paused = true)]
 async fn a_running_machine_with_settings_that_nobody_understands_says_so_and_goes_by_the_flags() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     edit(&stage, "a", &json!({ "spec": { "maxEvictRetries": -5, "drainTimeout": "soon" } }));
     stage.until("it says so", SOON, || stage.reported("a", "Valid").0 == "False").await;
     let (_, reason, message) = stage.reported("a", "Valid");

@@ -17,8 +17,7 @@ async fn running() -> (Stage, Host) {
     let stage = Stage::with(Habits::default(), habits);
     stage.add_class();
     let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(SOON).await;
     let on_node = stage.api.find("nodes", "a").unwrap()["spec"]["providerID"].clone();
     assert_eq!([&on_node, &vm_of(&stage)], [&json!("sim://zone-1/vm-1"), &json!("sim:///vm-1")]);

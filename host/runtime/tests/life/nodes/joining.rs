@@ -11,27 +11,6 @@ use crate::fixture::stage::{Stage, in_namespace};
 const MINUTE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(1);
 
-/// A stage on which Machine `a` runs.
-async fn running() -> (Stage, crate::fixture::stage::Host) {
-    let stage = Stage::set();
-    let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
-    tokio::time::sleep(SOON).await;
-    (stage, host)
-}
-
-fn report_ready(stage: &Stage, status: &str) {
-    let mut conditions = stage.api.find("nodes", "a").unwrap()["status"]["conditions"].clone();
-    for condition in conditions.as_array_mut().unwrap() {
-        if condition["type"] == "Ready" {
-            condition["status"] = json!(status);
-            condition["lastTransitionTime"] = json!(stage.clock.now().to_string());
-        }
-    }
-    stage.api.edit_status("nodes", "a", &json!({ "status": { "conditions": conditions } })).unwrap();
-}
-
 async fn until_phase(stage: &Stage, phase: &str, limit: Duration) {
     stage.until(phase, limit, || stage.phase("a") == phase).await;
 }
@@ -71,8 +50,8 @@ async fn a_machine_whose_node_never_joins_fails_after_its_time_and_goes_without_
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_not_ready_makes_its_machine_unknown_and_after_ten_minutes_failed() {
-    let (stage, _host) = running().await;
-    report_ready(&stage, "Unknown");
+    let (stage, _host) = Stage::running_for(SOON).await;
+    stage.report_ready("a", "Unknown");
     until_phase(&stage, "Unknown", SOON).await;
     assert_eq!(stage.reason("a"), "NodeUnhealthy");
     assert_fails_after(&stage, 10 * MINUTE).await;
@@ -82,12 +61,12 @@ async fn a_node_that_is_not_ready_makes_its_machine_unknown_and_after_ten_minute
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_recovers_in_time_makes_its_machine_run_again() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     for _ in 0..5 {
-        report_ready(&stage, "False");
+        stage.report_ready("a", "False");
         until_phase(&stage, "Unknown", SOON).await;
         tokio::time::sleep(9 * MINUTE).await;
-        report_ready(&stage, "True");
+        stage.report_ready("a", "True");
         until_phase(&stage, "Running", SOON).await;
     }
     tokio::time::sleep(60 * MINUTE).await;
@@ -98,7 +77,7 @@ async fn a_node_that_recovers_in_time_makes_its_machine_run_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_somebody_deletes_takes_its_machine_with_it() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     stage.api.delete("nodes", "a").unwrap();
     stage.until("the Machine is going", SOON, || stage.phase("a") == "Terminating").await;
     stage.until_gone("a").await;
@@ -108,7 +87,7 @@ async fn a_node_that_somebody_deletes_takes_its_machine_with_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_vanishes_makes_its_machine_unknown_and_then_failed() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     vanish(&stage);
     until_phase(&stage, "Unknown", SOON).await;
     assert_eq!(stage.reason("a"), "NodeMissing");
@@ -124,7 +103,7 @@ fn vanish(stage: &Stage) {
 
 #[tokio::test(start_paused = true)]
 async fn what_others_change_on_a_node_is_put_right_once_and_what_is_theirs_is_left() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     let begun = stage.wire.len();
     let labels = json!({ "pool": "other", "theirs": "1", "node.gardener.cloud/machine-name": null });
     stage.api.edit("nodes", "a", &json!({ "metadata": { "labels": labels } })).unwrap();
@@ -139,7 +118,7 @@ async fn what_others_change_on_a_node_is_put_right_once_and_what_is_theirs_is_le
 
 #[tokio::test(start_paused = true)]
 async fn a_changed_template_reaches_the_node() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     let template = json!({
         "metadata": { "labels": { "pool": null, "tier": "b" }, "annotations": { "note": "n" } },
         "spec": { "taints": [] },

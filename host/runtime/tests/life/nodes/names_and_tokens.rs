@@ -121,8 +121,7 @@ async fn a_node_under_another_name_than_the_driver_said_is_found_by_its_provider
 async fn a_vm_that_vanishes_is_reported_within_two_hours_and_its_healthy_node_keeps_its_machine() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let addresses = stage.machine("a").unwrap()["status"]["addresses"].clone();
     assert_eq!(addresses, json!([{ "type": "Hostname", "address": "a" }]));
     tokio::time::sleep(2 * MINUTE).await;
@@ -143,8 +142,7 @@ async fn a_vm_that_vanishes_is_reported_within_two_hours_and_its_healthy_node_ke
 async fn what_the_cloud_says_of_a_vm_is_in_the_status_and_in_an_event_and_harms_nobody() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let text = str::to_owned;
     let retires = CloudCondition {
         kind: text("Retirement"),
@@ -171,8 +169,7 @@ async fn what_the_cloud_says_of_a_vm_is_in_the_status_and_in_an_event_and_harms_
 async fn the_time_to_join_is_noted_within_a_minute() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let noted = || {
         let machine = stage.machine("a").unwrap();
         let annotations = machine["metadata"]["annotations"].as_object().cloned().unwrap_or_default();

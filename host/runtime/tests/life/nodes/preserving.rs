@@ -17,17 +17,8 @@ const OFF: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
 const OFF_BY_US: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm";
 const TAINT: &str = "node.machine.sapcloud.io/preserved";
 
-async fn running() -> (Stage, Host) {
-    let stage = Stage::set();
-    let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
-    tokio::time::sleep(SOON).await;
-    (stage, host)
-}
-
 async fn failed(wish: Option<&str>) -> (Stage, Host) {
-    let (stage, host) = running().await;
+    let (stage, host) = Stage::running_for(SOON).await;
     if let Some(wish) = wish {
         annotate(&stage, "machines", Some(wish));
     }
@@ -95,7 +86,7 @@ async fn a_failed_machine_is_kept_by_each_wish_that_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn the_status_says_that_a_machine_is_kept_in_the_write_that_says_that_it_failed() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     annotate(&stage, "machines", Some("when-failed"));
     tokio::time::sleep(SOON).await;
     assert_eq!(kept_until(&stage), None);
@@ -119,7 +110,7 @@ async fn a_running_machine_is_kept_only_by_now() {
     for (wish, kept) in
         [("now", true), ("when-failed", false), ("auto-preserved", false), ("false", false), ("what", false)]
     {
-        let (stage, _host) = running().await;
+        let (stage, _host) = Stage::running_for(SOON).await;
         annotate(&stage, "machines", Some(wish));
         tokio::time::sleep(SOON).await;
         assert_eq!(seen(&stage), (kept, kept, false), "{wish}");
@@ -165,7 +156,7 @@ async fn a_kept_machine_that_recovers_runs_again_and_stays_kept_by_now_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn the_wish_on_the_node_wins_takes_the_machines_away_and_ends_with_its_going() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     annotate(&stage, "machines", Some("false"));
     annotate(&stage, "nodes", Some("now"));
     tokio::time::sleep(SOON).await;
@@ -180,7 +171,7 @@ async fn the_wish_on_the_node_wins_takes_the_machines_away_and_ends_with_its_goi
 
 #[tokio::test(start_paused = true)]
 async fn a_wish_on_the_node_that_nobody_understands_changes_nothing_and_is_reported() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     annotate(&stage, "nodes", Some("forever"));
     tokio::time::sleep(SOON).await;
     assert_eq!(seen(&stage), (false, false, false));
@@ -191,7 +182,7 @@ async fn a_wish_on_the_node_that_nobody_understands_changes_nothing_and_is_repor
 
 #[tokio::test(start_paused = true)]
 async fn a_user_who_switched_the_autoscaler_off_himself_keeps_it_so() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     stage.api.edit("nodes", "a", &json!({ "metadata": { "annotations": { OFF: "true" } } })).unwrap();
     annotate(&stage, "machines", Some("now"));
     tokio::time::sleep(SOON).await;
@@ -204,7 +195,7 @@ async fn a_user_who_switched_the_autoscaler_off_himself_keeps_it_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_without_its_node_is_kept_as_well() {
-    let (stage, _host) = running().await;
+    let (stage, _host) = Stage::running_for(SOON).await;
     annotate(&stage, "machines", Some("when-failed"));
     stage.api.edit("nodes", "a", &json!({ "metadata": { "finalizers": [] } })).unwrap();
     stage.api.delete("nodes", "a").unwrap();

@@ -27,8 +27,7 @@ fn meta(stage: &Stage, name: &str) -> Value {
 async fn a_node_without_a_machine_is_marked_after_its_time_and_is_written_once() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     add_node(&stage, "stray");
     tokio::time::sleep(20 * MINUTE).await;
     assert_eq!(meta(&stage, "stray")["annotations"][MARK], Value::Null, "it may still get its Machine");
@@ -59,8 +58,7 @@ async fn a_machine_that_claims_a_marked_node_takes_the_mark_off() {
 async fn a_node_whose_machine_and_vm_were_removed_by_hand_goes_when_somebody_deletes_it_though_it_is_young() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(MINUTE).await;
     let bare = json!({ "metadata": { "finalizers": [] } });
     stage.api.edit("machines", &in_namespace("a"), &bare).unwrap();

@@ -17,21 +17,9 @@ const REBOOTS: &str = "machinist.dev/reboots";
 
 async fn running(stage: &Stage) -> Host {
     let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     tokio::time::sleep(SOON).await;
     host
-}
-
-fn report_ready(stage: &Stage, status: &str) {
-    let mut conditions = stage.api.find("nodes", "a").unwrap()["status"]["conditions"].clone();
-    for condition in conditions.as_array_mut().unwrap() {
-        if condition["type"] == "Ready" {
-            condition["status"] = json!(status);
-            condition["lastTransitionTime"] = json!(stage.clock.now().to_string());
-        }
-    }
-    stage.api.edit_status("nodes", "a", &json!({ "status": { "conditions": conditions } })).unwrap();
 }
 
 async fn until_phase(stage: &Stage, phase: &str, limit: Duration) {
@@ -114,7 +102,7 @@ async fn a_machine_that_a_policy_holds_keeps_its_phase_and_recovers_by_itself() 
     let stage = Stage::set();
     stage.policies.seat("zone", Mode::Enforce, Some(holds));
     let _host = running(&stage).await;
-    report_ready(&stage, "Unknown");
+    stage.report_ready("a", "Unknown");
     tokio::time::sleep(120 * MINUTE).await;
     assert_eq!((stage.phase("a").as_str(), stage.reason("a").as_str()), ("Running", "PolicyHolds"));
     stage.policies.seat("zone", Mode::Enforce, Some(sick));
@@ -137,7 +125,7 @@ async fn a_policy_that_breaks_or_is_not_loaded_fails_no_machine() {
         let stage = Stage::set();
         seat(&stage);
         let _host = running(&stage).await;
-        report_ready(&stage, "Unknown");
+        stage.report_ready("a", "Unknown");
         tokio::time::sleep(120 * MINUTE).await;
         assert_eq!((stage.phase("a").as_str(), stage.reason("a").as_str()), ("Running", "PolicyHolds"));
         let message = condition(&stage, "Ready")["message"].to_string();
@@ -158,7 +146,7 @@ async fn a_verdict_that_holds_is_not_asked_for_again() {
     assert_eq!(stage.policies.asked("calm").len(), before, "five passes, no question");
     tokio::time::sleep(60 * MINUTE).await;
     assert_eq!(stage.policies.asked("calm").len(), before + 1, "the verdict has ended");
-    report_ready(&stage, "False");
+    stage.report_ready("a", "False");
     tokio::time::sleep(SOON).await;
     assert_eq!(stage.policies.asked("calm").len(), before + 2, "the Node has changed");
     let asked = stage.policies.asked("calm").pop().unwrap();
@@ -174,7 +162,7 @@ async fn a_sick_machine_is_rebooted_once_and_then_replaced() {
     let stage = Stage::set();
     stage.policies.seat("ladder", Mode::Enforce, Some(ladder));
     let _host = running(&stage).await;
-    report_ready(&stage, "Unknown");
+    stage.report_ready("a", "Unknown");
     stage.until("the VM is rebooted", SOON, || stage.cloud.rebooted().len() == 1).await;
     tokio::time::sleep(SOON).await;
     assert_eq!(stage.phase("a"), "Unknown");
@@ -190,10 +178,10 @@ async fn a_reboot_that_helps_brings_the_machine_back() {
     let stage = Stage::set();
     stage.policies.seat("ladder", Mode::Enforce, Some(ladder));
     let _host = running(&stage).await;
-    report_ready(&stage, "Unknown");
+    stage.report_ready("a", "Unknown");
     stage.until("the VM is rebooted", SOON, || stage.cloud.rebooted().len() == 1).await;
     tokio::time::sleep(MINUTE).await;
-    report_ready(&stage, "True");
+    stage.report_ready("a", "True");
     until_phase(&stage, "Running", SOON).await;
     tokio::time::sleep(30 * MINUTE).await;
     assert_eq!((stage.phase("a").as_str(), stage.cloud.rebooted().len()), ("Running", 1));
@@ -208,7 +196,7 @@ async fn a_host_that_starts_again_does_not_reboot_again() {
             stage.policies.seat("ladder", Mode::Enforce, Some(ladder));
             let first = running(&stage).await;
             stage.crash_at(number, is_carried_out);
-            report_ready(&stage, "Unknown");
+            stage.report_ready("a", "Unknown");
             tokio::time::sleep(SOON).await;
             drop(first);
             stage.wire.plan(|_| memory_api::wire::Handling::Pass);

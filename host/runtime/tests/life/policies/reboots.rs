@@ -148,8 +148,7 @@ fn eager(_: &PolicyQuestion, now: Timestamp) -> (PolicyVerdict, Action, SignedDu
 async fn a_machine_that_has_failed_keeps_nobody_busy_whatever_a_policy_wants() {
     let stage = Stage::set();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     stage.report_ready("a", "False");
     stage.until("it has failed", 12 * MINUTE, || stage.phase("a") == "Failed").await;
     stage.policies.seat("eager", Mode::Enforce, Some(eager));

@@ -21,8 +21,7 @@ async fn running(machines: &[&str]) -> (Stage, crate::fixture::stage::Host) {
     let stage = Stage::set();
     let host = stage.host("host");
     for name in machines {
-        stage.add_machine(name);
-        stage.until_running(name).await;
+        stage.add_running(name).await;
     }
     tokio::time::sleep(SECOND).await;
     (stage, host)
@@ -263,8 +262,7 @@ async fn attack_no_call_is_made_without_the_user_data_that_the_host_must_hide() 
     let stage = Stage::with(habits, KubeletHabits::default());
     stage.add_class();
     let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let orphan = stage.cloud.plant("test", "gone", "uid-gone");
     stage.until("the VM is gone", LONG, || !stage.cloud.has(&orphan)).await;
     stage.api.delete("machines", &in_namespace("a")).unwrap();

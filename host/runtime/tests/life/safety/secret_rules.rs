@@ -50,8 +50,7 @@ async fn refused(stage: &Stage, part: &str) {
 async fn running() -> (Stage, Host) {
     let stage = Stage::set();
     let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     stage.until("the Secret is held", SOON, || is_held(&stage)).await;
     (stage, host)
 }

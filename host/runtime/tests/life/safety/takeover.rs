@@ -27,8 +27,7 @@ async fn taken_over() -> (Stage, [String; 2]) {
     let stage = stage();
     let host = stage.host("before");
     for name in ["a", "b"] {
-        stage.add_machine(name);
-        stage.until_running(name).await;
+        stage.add_running(name).await;
     }
     tokio::time::sleep(MINUTE).await;
     host.end().await;
@@ -133,8 +132,7 @@ async fn foreign(planted: usize) -> (Stage, Host, Vec<String>) {
     let stage = stage();
     stage.cloud.adopt();
     let host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
+    stage.add_running("a").await;
     let names = (0..planted).map(|number| format!("gone-{number}"));
     let vms = names.map(|name| stage.cloud.plant_unmarked(&name)).collect();
     (stage, host, vms)

@@ -11,21 +11,22 @@ use machinist_core::machine::{
 use machinist_core::value::duration;
 use machinist_core::value::phase::{OperationType, Phase};
 
+use crate::controllers::objects::metadata::{annotation, label};
+
 /// The texts that Go's `strconv.ParseBool` reads as true.
 const GO_TRUE: [&str; 6] = ["1", "t", "T", "TRUE", "true", "True"];
 
 pub(crate) fn facts(machine: &Machine, phase: Phase, operation: Option<OperationFact>) -> DeletionFact {
-    let label = |key: &str| machine.metadata.labels.as_ref()?.get(key).map(String::as_str);
     let limit = hook_timeout(machine);
     let last = machine.status.as_ref().map(|status| &status.last_operation);
     DeletionFact {
-        is_forced: label(labels::FORCE_DELETION).is_some_and(is_true),
+        is_forced: label(&machine.metadata, labels::FORCE_DELETION).is_some_and(is_true),
         pre_drain_hooks: hooks(machine, annotations::PRE_DRAIN_HOOK),
         pre_terminate_hooks: hooks(machine, annotations::PRE_TERMINATE_HOOK),
-        pre_terminate_since: annotation(machine, annotations::PRE_TERMINATE_SINCE)
+        pre_terminate_since: annotation(&machine.metadata, annotations::PRE_TERMINATE_SINCE)
             .and_then(|text| text.parse().ok()),
         bad_hook_timeout: limit.and_then(Result::err),
-        is_vm_declared_gone: annotation(machine, annotations::VM_IS_GONE).is_some_and(is_true),
+        is_vm_declared_gone: annotation(&machine.metadata, annotations::VM_IS_GONE).is_some_and(is_true),
         left_at: left_at(machine, phase, operation),
         left_since: last.and_then(|last| last.last_update_time.as_ref()).map(|time| time.0),
         has_error_code: last.is_some_and(|last| last.error_code.is_some()),
@@ -38,15 +39,11 @@ pub(crate) fn facts(machine: &Machine, phase: Phase, operation: Option<Operation
 /// Returns the Machine's own limit for hooks, or why it is invalid.
 pub(crate) fn hook_timeout(machine: &Machine) -> Option<Result<SignedDuration, String>> {
     let key = annotations::DELETION_HOOK_TIMEOUT;
-    let text = annotation(machine, key)?;
+    let text = annotation(&machine.metadata, key)?;
     Some(match duration::parse(text) {
         Ok(limit) => Ok(limit.max(SignedDuration::ZERO)),
         Err(error) => Err(format!("annotation {key} is no duration, so that the flag's counts: {error}")),
     })
-}
-
-fn annotation<'a>(machine: &'a Machine, key: &str) -> Option<&'a str> {
-    machine.metadata.annotations.as_ref()?.get(key).map(String::as_str)
 }
 
 fn is_true(text: &str) -> bool {

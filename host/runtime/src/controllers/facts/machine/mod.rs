@@ -7,10 +7,8 @@
 //! | `deletion` | facts of a deletion |
 //! | `preservation` | preservation, updates in place, capacity, limits |
 //! | `problems` | settings that cannot be parsed |
-//! | `member` | a Machine as the others of its deployment and zone see it |
 
 pub(crate) mod deletion;
-pub(crate) mod member;
 pub(crate) mod node_ownership;
 pub(crate) mod observe;
 pub(crate) mod preservation;

@@ -22,10 +22,10 @@ use machinist_core::value::duration;
 use machinist_core::value::id::{ClassName, Name, NodeName, ObjectKey, ProviderId, Uid};
 
 use crate::cache::fields::{cluster_mark, node_name_of, operation_of, phase_of};
-use crate::context::gate_state::GateState;
+use crate::context::GateState;
 use crate::context::settings::Settings;
-use crate::controllers::classes::class_secrets;
-use crate::controllers::classes::class_secrets::ClassSecrets;
+use crate::controllers::classes::class_secrets::{self, ClassSecrets};
+use crate::controllers::objects::metadata::annotation;
 use crate::controllers::state::TenantState;
 use crate::drain;
 use crate::driver_calls::driver_choice::DriverChoice;
@@ -34,7 +34,7 @@ use crate::plugins::policies::{PolicyCaches, PolicyQuery};
 
 use super::node_ownership::{self, NodeMatch};
 use super::{deletion, preservation, problems};
-use crate::controllers::machine::drain_status;
+use crate::controllers::machine::status_parts::drain_memory;
 
 /// Facts about earlier reconciles that no object has.
 #[derive(Clone, Copy, Debug)]
@@ -82,19 +82,16 @@ pub(crate) fn observe(
     fact.create_intent = tenant.creates.intent(&machine, &fact.uid, gate_state, now);
     if fact.deletion.is_some() {
         fact.deletion_facts.delete_request = tenant.deletion_requests.of(key, &fact.uid);
-        fact.deletion_facts.usual_removal = machine
-            .spec
-            .class
-            .name
-            .as_deref()
-            .and_then(|class| tenant.deletion_requests.last_duration(&Name::new(class)));
+        let class = machine.spec.class.name.as_deref();
+        fact.deletion_facts.usual_removal =
+            class.and_then(|class| tenant.deletion_requests.last_duration(&Name::new(class)));
     }
     let NodeMatch { target, node, conflict } = node_ownership::of(tenant, &machine, &fact, conflict);
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
     let name = name.as_ref().or(fact.node_name.as_ref());
     let memory = match own {
-        Some(own) => drain_status::memory(own),
+        Some(own) => drain_memory(own),
         // Where CRDs drop `status.machinist`, only this process remembers.
         None => tenant.drains.as_ref().map(|drains| drains.in_process_memory(key)).unwrap_or_default(),
     };
@@ -140,7 +137,6 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
     let meta = &machine.metadata;
     let status = machine.status.as_ref();
     let finalizers = meta.finalizers.as_deref().unwrap_or_default();
-    let annotations = meta.annotations.as_ref();
     let by_host = |at: Timestamp| clock_skew::by_host(at, ahead);
     let created = meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| by_host(time.0));
     let operation = status.and_then(|status| operation_of(&status.last_operation));
@@ -153,7 +149,7 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
         created,
         deletion: meta.deletion_timestamp.as_ref().map(|time| by_host(time.0)),
         has_finalizer: finalizers.iter().any(|name| name == names::finalizers::MACHINE),
-        has_priority: annotations.is_some_and(|all| all.contains_key(names::annotations::PRIORITY)),
+        has_priority: annotation(meta, names::annotations::PRIORITY).is_some(),
         is_unstarted: false,
         create_intent: None,
         provider_id: machine.provider_id().map(ProviderId::new),
@@ -169,7 +165,7 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
             .iter()
             .map(|address| Address { kind: address.type_.clone(), address: address.address.clone() })
             .collect(),
-        template: template(machine),
+        template: machine.spec.node_template.as_ref().map(node_meta).unwrap_or_default(),
         own_node_labels: [(names::labels::MACHINE_NAME.to_owned(), key.name.to_string())].into(),
         invalid: problems::invalid(machine),
         validation_problems: problems::all(machine),
@@ -177,8 +173,8 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
         health_problem: deletion::health_problem(conditions),
         deletion_facts: deletion::facts(machine, phase, operation),
         preservation: preservation::facts(machine),
-        has_join_duration: annotations.is_some_and(|all| all.contains_key(names::annotations::JOIN_DURATION)),
-        token_until: preservation::annotation(machine, crate::client::field_manager::TOKEN_UNTIL)
+        has_join_duration: annotation(meta, names::annotations::JOIN_DURATION).is_some(),
+        token_until: annotation(meta, crate::client::field_manager::TOKEN_UNTIL)
             .and_then(|text| text.parse().ok()),
         in_place_copied: preservation::condition_text(conditions, names::node_conditions::IN_PLACE_UPDATE)
             .map(|condition| condition.reason),
@@ -208,10 +204,6 @@ pub(crate) fn reports_problem(machine: &Machine, kind: MachineConditionKind) -> 
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let is_it = |condition: &Condition| condition.type_ == kind.as_str() && condition.status == bad;
     own.is_some_and(|own| own.conditions.iter().any(is_it))
-}
-
-fn template(machine: &Machine) -> NodeMeta {
-    machine.spec.node_template.as_ref().map(node_meta).unwrap_or_default()
 }
 
 fn node_meta(template: &NodeTemplate) -> NodeMeta {
@@ -330,13 +322,11 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
         text.and_then(|text| duration::parse(text).ok()).filter(|time| *time >= SignedDuration::ZERO)
     };
     let spec = &machine.spec;
-    let annotations = machine.metadata.annotations.as_ref();
-    let annotation = annotations
-        .and_then(|all| all.get(names::annotations::EFFECTIVE_CREATION_TIMEOUT))
-        .map(String::as_str);
+    let measured = annotation(&machine.metadata, names::annotations::EFFECTIVE_CREATION_TIMEOUT);
     let creation =
-        parsed(annotation).or(parsed(spec.creation_timeout.as_deref())).unwrap_or(flags.creation_timeout);
+        parsed(measured).or(parsed(spec.creation_timeout.as_deref())).unwrap_or(flags.creation_timeout);
     let health = parsed(spec.health_timeout.as_deref()).unwrap_or(flags.health_timeout);
+    let (replacement_limit, bad_replacement_limit) = preservation::replacement_limit(flags, machine);
     MachineSettings {
         creation_timeout: creation,
         health_timeout: (spec.disable_health_timeout != Some(true)).then_some(health),
@@ -358,8 +348,8 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
         deletion_hook_timeout: deletion::hook_timeout(machine)
             .and_then(Result::ok)
             .unwrap_or(flags.deletion_hook_timeout),
-        replacement_limit: preservation::replacement_limit(flags, machine).0,
-        bad_replacement_limit: preservation::replacement_limit(flags, machine).1,
+        replacement_limit,
+        bad_replacement_limit,
     }
 }
 

@@ -11,6 +11,7 @@ use machinist_core::safety::meltdown::ReplacementLimit;
 
 use crate::client::field_manager::TOKEN_UNTIL;
 use crate::context::settings::Settings;
+use crate::controllers::objects::metadata::{annotation, label};
 
 use super::deletion::last_report;
 
@@ -35,10 +36,9 @@ pub(crate) static NAMES: MachineNames = MachineNames {
 pub(crate) fn facts(machine: &Machine) -> PreservationFact {
     let status = machine.status.as_ref();
     let own = status.and_then(|status| status.machinist.as_ref());
-    let label = machine.metadata.labels.as_ref().and_then(|all| all.get(names::labels::FORCE_DRAIN));
     PreservationFact {
-        request: annotation(machine, names::annotations::PRESERVE).map(str::to_owned),
-        applied_node_request: annotation(machine, names::annotations::LAST_APPLIED_NODE_PRESERVE)
+        request: annotation(&machine.metadata, names::annotations::PRESERVE).map(str::to_owned),
+        applied_node_request: annotation(&machine.metadata, names::annotations::LAST_APPLIED_NODE_PRESERVE)
             .map(str::to_owned),
         until: status
             .and_then(|status| status.current_status.preserve_expiry_time.as_ref())
@@ -48,21 +48,16 @@ pub(crate) fn facts(machine: &Machine) -> PreservationFact {
                 condition.type_ == preserve::words::CONDITION && condition.reason == preserve::DRAINED
             })
         }),
-        forces_drain: label.is_some_and(|value| value == names::labels::TRUE),
+        forces_drain: label(&machine.metadata, names::labels::FORCE_DRAIN) == Some(names::labels::TRUE),
         reported_update: last_report(machine, MachineConditionKind::InPlaceUpdated),
         reported_preservation: last_report(machine, MachineConditionKind::Preserved),
     }
 }
 
-/// An annotation of a Machine.
-pub(crate) fn annotation<'a>(machine: &'a Machine, name: &str) -> Option<&'a str> {
-    machine.metadata.annotations.as_ref()?.get(name).map(String::as_str)
-}
-
 /// The Machine's own limit of replacements over the flag's, and why its own is ignored.
 pub(crate) fn replacement_limit(flags: &Settings, machine: &Machine) -> (ReplacementLimit, Option<String>) {
     let flag = || flags.max_unhealthy_replacements.parse().unwrap_or(ReplacementLimit::ONE);
-    match annotation(machine, names::annotations::MAX_UNHEALTHY_REPLACEMENTS)
+    match annotation(&machine.metadata, names::annotations::MAX_UNHEALTHY_REPLACEMENTS)
         .map(str::parse::<ReplacementLimit>)
     {
         None => (flag(), None),
@@ -80,8 +75,7 @@ pub(crate) fn virtual_capacity(class: Option<&MachineClass>) -> Quantities {
 
 /// Returns the virtual capacity that was applied last. An invalid value counts as never applied.
 pub(crate) fn last_applied_capacity(node: &Node) -> Option<Quantities> {
-    let annotations = node.metadata.annotations.as_ref()?;
-    let text = annotations.get(names::annotations::LAST_APPLIED_VIRTUAL_CAPACITY)?;
+    let text = annotation(&node.metadata, names::annotations::LAST_APPLIED_VIRTUAL_CAPACITY)?;
     serde_json::from_str(text).ok()
 }
 

@@ -4,6 +4,8 @@ use jiff::SignedDuration;
 use machinist_api::{Machine, names};
 use machinist_core::value::duration;
 
+use crate::controllers::objects::metadata::annotation;
+
 /// Returns the problem that blocks the creation of a Machine, since the setting may mean something else.
 pub(crate) fn invalid(machine: &Machine) -> Option<String> {
     // Classes are found by their name alone, whatever kind is written: there is one kind of class.
@@ -16,8 +18,7 @@ pub(crate) fn invalid(machine: &Machine) -> Option<String> {
 /// All of them, also those of annotations.
 pub(crate) fn all(machine: &Machine) -> Vec<String> {
     let name = names::annotations::EFFECTIVE_CREATION_TIMEOUT;
-    let annotations = machine.metadata.annotations.as_ref();
-    let noted = annotations.and_then(|all| all.get(name)).map(String::as_str);
+    let noted = annotation(&machine.metadata, name);
     let field = format!("annotation {name}");
     of_spec(machine).into_iter().chain(of_duration(&field, noted)).collect()
 }

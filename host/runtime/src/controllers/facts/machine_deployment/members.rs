@@ -7,16 +7,15 @@ use machinist_core::machine_deployment::{
 };
 use machinist_core::value::id::NodeName;
 
+use super::YES;
 use crate::controllers::facts::{UPDATED, summary};
-
-use crate::controllers::machine_deployment::names::YES;
+use crate::controllers::objects::metadata::{annotation, label};
 
 /// Returns the facts of a Machine for its deployment. `node` is its Node, if it exists.
 pub(crate) fn machine(machine: &Machine, node: Option<&Node>) -> OwnedMachineFact {
-    let labels = machine.metadata.labels.as_ref();
     OwnedMachineFact {
         summary: summary(machine, node),
-        hash: labels.and_then(|all| all.get(names::labels::TEMPLATE_HASH)).cloned(),
+        hash: label(&machine.metadata, names::labels::TEMPLATE_HASH).map(str::to_owned),
         node: node.map(self::node),
     }
 }
@@ -24,9 +23,8 @@ pub(crate) fn machine(machine: &Machine, node: Option<&Node>) -> OwnedMachineFac
 /// Returns the facts of a Node for the deployment of its Machine.
 pub(crate) fn node(node: &Node) -> RolloutNodeFact {
     let meta = &node.metadata;
-    let is_yes =
-        |key: &str| meta.annotations.as_ref().and_then(|all| all.get(key)).is_some_and(|yes| yes == YES);
-    let label = |key: &str| meta.labels.as_ref()?.get(key);
+    let is_yes = |key: &str| annotation(meta, key) == Some(YES);
+    let is_labelled = |key: &str| label(meta, key) == Some(YES);
     let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     let is_held = is_yes(names::annotations::SCALE_DOWN_DISABLED);
     let is_ours = is_yes(names::annotations::SCALE_DOWN_DISABLED_BY_US);
@@ -39,9 +37,9 @@ pub(crate) fn node(node: &Node) -> RolloutNodeFact {
             (false, _) => ScaleDown::Allowed,
         },
         is_cordoned: node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)),
-        is_candidate: label(names::labels::CANDIDATE_FOR_UPDATE).is_some_and(|value| value == YES),
-        is_selected: label(names::labels::SELECTED_FOR_UPDATE).is_some_and(|value| value == YES),
-        update: label(names::labels::UPDATE_RESULT).map(|word| match word.as_str() {
+        is_candidate: is_labelled(names::labels::CANDIDATE_FOR_UPDATE),
+        is_selected: is_labelled(names::labels::SELECTED_FOR_UPDATE),
+        update: label(meta, names::labels::UPDATE_RESULT).map(|word| match word {
             UPDATED => UpdateResult::Successful,
             _ => UpdateResult::Failed,
         }),

@@ -19,15 +19,15 @@ use machinist_core::scheduling::gate::Gate;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, Uid};
 use machinist_core::value::selector::Labels;
 
-use crate::cache::fields::strategy;
+use crate::cache::fields::raw_strategy;
 use crate::controllers::facts::{SharedNodes, own_node, unreadable};
-use crate::controllers::objects::selection;
+use crate::controllers::objects::metadata::{controller, label};
+use crate::controllers::objects::{inherited, selection};
 use crate::controllers::state::TenantState;
 
 use super::OwnerTree;
 use super::status::number;
-use super::{members, selector, status, template};
-use crate::controllers::machine_deployment::names::{NAMES, ORPHAN};
+use super::{NAMES, members, status, template};
 
 /// The facts of a reconcile, and the objects that they were taken from: writes are built from these, without reading
 /// again.
@@ -156,11 +156,8 @@ fn node_name(node: &Node) -> &str {
 /// it before a Machine gets it.
 fn inherited_template(deployment: &MachineDeployment) -> (MachineTemplate, Vec<String>) {
     let template = &deployment.spec.template;
-    let (spec, mut problems) =
-        crate::controllers::objects::inherited::valid_settings(&template.spec, "spec.template.spec.");
-    let timeout = crate::controllers::objects::inherited::effective_creation_timeout(
-        deployment.metadata.annotations.as_ref(),
-    );
+    let (spec, mut problems) = inherited::valid_settings(&template.spec, "spec.template.spec.");
+    let timeout = inherited::effective_creation_timeout(&deployment.metadata);
     problems.extend(timeout.err());
     (MachineTemplate { metadata: template.metadata.clone(), spec }, problems)
 }
@@ -179,15 +176,18 @@ fn deployment_fact(
         key: key.clone(),
         uid: uid_of(meta),
         deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
-        leaves_sets: has(ORPHAN),
+        leaves_sets: has(names::finalizers::ORPHAN),
         generation: meta.generation.unwrap_or_default(),
         has_finalizer: has(names::finalizers::MACHINE),
         is_labelled_frozen: is_labelled_frozen(meta),
         spec: SpecFact {
             replicas: i64::from(spec.replicas.unwrap_or_default()),
-            selector: selector::fact(spec.selector.as_ref(), &template_labels(&spec.template)),
+            selector: selection::deployment_selector(
+                spec.selector.as_ref(),
+                &template_labels(&spec.template),
+            ),
             template: template::fact(template),
-            strategy: strategy::raw(&spec.strategy),
+            strategy: raw_strategy(&spec.strategy),
             min_ready_seconds: spec.min_ready_seconds,
             revision_history_limit: spec.revision_history_limit,
             is_paused: spec.paused == Some(true),
@@ -226,7 +226,7 @@ fn overlapping(
     other_deployments: &[ObjectKey],
 ) -> Vec<Name> {
     let selects = |one: &MachineDeployment, other: &MachineDeployment| {
-        selector::selects(one.spec.selector.as_ref(), &template_labels(&other.spec.template))
+        selection::selects_labels(one.spec.selector.as_ref(), &template_labels(&other.spec.template))
     };
     let overlaps = |other: &MachineDeployment| selects(other, deployment) || selects(deployment, other);
     let found = other_deployments.iter().filter_map(|key| Some((key, tenant.deployments.get(key)?)));
@@ -261,7 +261,7 @@ fn set_fact(
         owner,
         wanted: number(spec.replicas),
         template: spec.template.as_ref().map(template::fact).unwrap_or_default(),
-        selected_hash: selector::only_value(spec.selector.as_ref(), NAMES.template_hash),
+        selected_hash: selection::only_value(spec.selector.as_ref(), NAMES.template_hash),
         annotations: meta.annotations.clone().unwrap_or_default(),
         is_scale_up_disabled: labels.is_some_and(|labels| labels.contains_key(NAMES.scale_up_disabled)),
         is_frozen: is_labelled_frozen(meta) || says_frozen(set),
@@ -301,8 +301,7 @@ fn says_frozen(set: &MachineSet) -> bool {
 }
 
 fn is_labelled_frozen(meta: &ObjectMeta) -> bool {
-    let label = meta.labels.as_ref().and_then(|labels| labels.get(names::labels::FREEZE));
-    label.is_some_and(|value| value == names::labels::TRUE)
+    label(meta, names::labels::FREEZE) == Some(names::labels::TRUE)
 }
 
 fn owner(meta: &ObjectMeta, uid: &Uid) -> SetOwner {
@@ -311,13 +310,6 @@ fn owner(meta: &ObjectMeta, uid: &Uid) -> SetOwner {
         Some(owner) if owner.uid == uid.as_str() => SetOwner::This,
         Some(owner) => SetOwner::Other(format!("{} {}", owner.kind, owner.name)),
     }
-}
-
-/// Returns the controller of the object.
-pub(crate) fn controller(
-    meta: &ObjectMeta,
-) -> Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference> {
-    meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
 fn uid_of(meta: &ObjectMeta) -> Uid {

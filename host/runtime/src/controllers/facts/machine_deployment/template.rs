@@ -8,7 +8,7 @@ use machinist_core::machine::template::Template;
 use serde_json::{Map, Value, json};
 
 use crate::controllers::objects::inherited::{normalized, valid_settings};
-use crate::controllers::objects::merge::difference;
+use crate::controllers::objects::metadata::difference;
 
 /// A template in the form in which it is compared.
 pub fn fact(template: &MachineTemplate) -> Template {

@@ -15,8 +15,9 @@ use serde_json::Value;
 
 use crate::cache::fields::operation_of;
 use crate::controllers::facts::{SharedNodes, own_node, summary};
+use crate::controllers::objects::inherited;
+use crate::controllers::objects::metadata::{annotation, controller, difference};
 use crate::controllers::objects::selection::labels_of;
-use crate::controllers::objects::{inherited, merge};
 use crate::controllers::state::TenantState;
 
 /// Returns a Machine of which only the metadata can be decoded: the last copy, with that metadata. The facts of its
@@ -43,7 +44,7 @@ pub(crate) fn fact(
     let (set_name, set_uid) =
         (Name::new(id.name.as_deref().unwrap_or_default()), Uid::new(id.uid.as_deref().unwrap_or_default()));
     let summary = summary(machine, own_node(tenant, shared, machine).as_deref());
-    let ordinal = meta.annotations.as_ref().and_then(|all| all.get(names::annotations::ORDINAL));
+    let ordinal = annotation(meta, names::annotations::ORDINAL);
     ChildFact {
         labels: labels_of(meta),
         owner: owner(meta, &set_uid),
@@ -66,8 +67,7 @@ fn is_exhausted(machine: &Machine) -> bool {
 }
 
 fn owner(meta: &ObjectMeta, set: &Uid) -> MachineOwner {
-    let controller = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
-    match controller {
+    match controller(meta) {
         None => MachineOwner::None,
         Some(owner) if owner.uid == set.as_str() => MachineOwner::This,
         Some(owner) => MachineOwner::Other(Name::new(owner.name.as_str())),
@@ -94,7 +94,7 @@ fn node_templates_differ(has: Option<&NodeTemplate>, wanted: Option<&NodeTemplat
     if has == wanted {
         return false;
     }
-    let change = merge::difference(&node_template(has), &node_template(wanted));
+    let change = difference(&node_template(has), &node_template(wanted));
     change.is_some_and(|change| change != Value::Null)
 }
 

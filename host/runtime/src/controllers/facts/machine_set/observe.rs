@@ -17,12 +17,11 @@ use machinist_core::scheduling::gate::Gate;
 use machinist_core::value::id::{ClassName, Name, ObjectKey, Uid};
 use machinist_core::value::selector::Selector;
 
-use crate::cache::fields::operation_of;
-use crate::cache::fields::strategy;
+use crate::cache::fields::{operation_of, raw_strategy};
 use crate::client::field_manager::DISRUPTION;
 use crate::controllers::facts::{SharedNodes, class_fact};
-use crate::controllers::objects::selection;
-use crate::controllers::objects::selection::labels_of;
+use crate::controllers::objects::metadata::{annotation, controller, is_controlled_by};
+use crate::controllers::objects::selection::{self, labels_of};
 use crate::controllers::state::TenantState;
 use crate::driver_calls::capacity;
 use crate::driver_calls::driver_choice::DriverChoice;
@@ -39,9 +38,6 @@ static NAMES: SetNames = SetNames {
     closed_ordinal: names::annotations::CLOSED_ORDINAL,
     failed_joins: names::annotations::FAILED_JOINS,
 };
-
-/// The finalizer of a deletion that orphans dependents.
-const ORPHAN: &str = "orphan";
 
 /// The facts of a reconcile, and the objects that they were taken from: effects are built from these, without reading
 /// again.
@@ -168,8 +164,7 @@ fn concerns(set: &MachineSet, selector: Option<&Selector>, machine: &Machine) ->
 }
 
 fn is_own(set: &MachineSet, meta: &ObjectMeta) -> bool {
-    let mut owners = meta.owner_references.iter().flatten();
-    owners.any(|owner| owner.controller == Some(true) && Some(&owner.uid) == set.metadata.uid.as_ref())
+    is_controlled_by(meta, &set.metadata)
 }
 
 /// A selector without requirements is refused by the core, which need not see all Machines of the namespace for that.
@@ -181,7 +176,7 @@ fn selects(selector: &Selector, meta: &ObjectMeta) -> bool {
 fn set_fact(key: &ObjectKey, set: &MachineSet) -> SetFact {
     let meta = &set.metadata;
     let (labels, finalizers) = (labels_of(meta), meta.finalizers.as_deref().unwrap_or_default());
-    let annotation = |name: &str| meta.annotations.as_ref().and_then(|all| all.get(name));
+    let annotation = |name: &str| annotation(meta, name);
     let selector = match &set.spec.selector {
         None => SetSelectorFact::Missing,
         Some(selector) => match selection::parse(selector) {
@@ -194,7 +189,7 @@ fn set_fact(key: &ObjectKey, set: &MachineSet) -> SetFact {
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
         generation: meta.generation.unwrap_or_default(),
         deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
-        leaves_machines: finalizers.iter().any(|name| name == ORPHAN),
+        leaves_machines: finalizers.iter().any(|name| name == names::finalizers::ORPHAN),
         has_finalizer: finalizers.iter().any(|name| name == names::finalizers::MACHINE),
         replicas: set.spec.replicas.unwrap_or_default(),
         selector,
@@ -205,7 +200,7 @@ fn set_fact(key: &ObjectKey, set: &MachineSet) -> SetFact {
         scaled_down_at: annotation(names::annotations::REPLICA_CHANGE_BY_SCALER_TIME)
             .and_then(|text| text.parse().ok()),
         closed_ordinal: annotation(names::annotations::CLOSED_ORDINAL).and_then(|text| text.parse().ok()),
-        failed_joins: annotation(names::annotations::FAILED_JOINS).and_then(|text| FailedJoins::parse(text)),
+        failed_joins: annotation(names::annotations::FAILED_JOINS).and_then(FailedJoins::parse),
         auto_preserve_max: set.spec.auto_preserve_failed_machine_max.unwrap_or_default(),
         problems: Vec::new(),
         reported: reported_status(set),
@@ -244,8 +239,7 @@ fn class(tenant: &TenantState, key: &ObjectKey, name: Option<&str>) -> ClassFact
 
 /// The deployment that controls the set, and is there.
 fn deployment_of(tenant: &TenantState, key: &ObjectKey, set: &MachineSet) -> Option<Arc<MachineDeployment>> {
-    let owner =
-        set.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
+    let owner = controller(&set.metadata)?;
     let name = Name::new(owner.name.as_str());
     let deployment = tenant.deployments.get(&ObjectKey { namespace: key.namespace.clone(), name })?;
     (deployment.metadata.uid.as_ref() == Some(&owner.uid)).then_some(deployment)
@@ -263,7 +257,7 @@ fn permits(tenant: &TenantState, deployment: &MachineDeployment) -> Permits {
 fn limit(tenant: &TenantState, deployment: &MachineDeployment) -> ReplicaLimitFact {
     let replicas = deployment.spec.replicas.unwrap_or_default();
     let wanted = u32::try_from(replicas).unwrap_or_default();
-    let strategy = Strategy::parse(&strategy::raw(&deployment.spec.strategy), tenant.nodes.is_some());
+    let strategy = Strategy::parse(&raw_strategy(&deployment.spec.strategy), tenant.nodes.is_some());
     let surge = strategy.map_or(0, |strategy| strategy.bounds(wanted).most().saturating_sub(wanted));
     ReplicaLimitFact { replicas, surge: i32::try_from(surge).unwrap_or(i32::MAX) }
 }

@@ -1,6 +1,7 @@
 //! Hosts that crash between any two requests of a creation, a rollout or a deletion, and the next one, which continues.
 
 use super::*;
+use crate::fixture::stage::count_moments;
 
 /// Lets the host die at the `number`th call of a rollout of two Machines. False when it was over before.
 async fn survives(strategy: &Value, number: usize, is_carried_out: bool) -> bool {
@@ -11,14 +12,7 @@ async fn survives(strategy: &Value, number: usize, is_carried_out: bool) -> bool
     let watcher = Watcher::of(&stage);
     stage.crash_at(number, is_carried_out);
     roll_to(&stage, "large");
-    tokio::select! {
-        biased;
-        () = stage.wire.crashed() => {}
-        () = until_complete(&stage) => return false,
-    }
-    drop(host);
-    stage.wire.heal();
-    let _next = stage.host("next");
+    let Some(_next) = stage.next_after_crash(host, until_complete(&stage)).await else { return false };
     until_complete(&stage).await;
     watcher.assert_within(3, 1);
     assert_eq!(wanted(&stage), [("large".into(), 2), ("small".into(), 0)].into(), "call {number}");
@@ -28,11 +22,8 @@ async fn survives(strategy: &Value, number: usize, is_carried_out: bool) -> bool
 }
 
 async fn check(strategy: Value, is_carried_out: bool) {
-    let mut number = 1;
-    while survives(&strategy, number, is_carried_out).await {
-        number += 1;
-    }
-    assert!(number > 40, "only {} moments", number - 1);
+    let moments = count_moments(async |number| survives(&strategy, number, is_carried_out).await).await;
+    assert!(moments >= 40, "only {moments} moments");
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,14 +43,7 @@ async fn survives_creation(number: usize, is_carried_out: bool) -> bool {
     let host = stage.host("host");
     stage.crash_at(number, is_carried_out);
     stage.api.create("machinedeployments", &pool(2)).unwrap();
-    tokio::select! {
-        biased;
-        () = stage.wire.crashed() => {}
-        () = until_complete(&stage) => return false,
-    }
-    drop(host);
-    stage.wire.heal();
-    let _next = stage.host("next");
+    let Some(_next) = stage.next_after_crash(host, until_complete(&stage)).await else { return false };
     until_complete(&stage).await;
     watcher.assert_within(2, 0);
     assert_eq!(wanted(&stage), [("small".into(), 2)].into(), "call {number}");
@@ -79,14 +63,9 @@ async fn survives_deletion(number: usize, is_carried_out: bool) -> bool {
     stage.crash_at(number, is_carried_out);
     stage.api.delete("machinedeployments", &in_namespace("pool")).unwrap();
     let is_gone = || stage.api.find("machinedeployments", &in_namespace("pool")).is_none();
-    tokio::select! {
-        biased;
-        () = stage.wire.crashed() => {}
-        () = stage.until("it is gone", LONG, is_gone) => return false,
-    }
-    drop(host);
-    stage.wire.heal();
-    let _next = stage.host("next");
+    let Some(_next) = stage.next_after_crash(host, stage.until("it is gone", LONG, is_gone)).await else {
+        return false;
+    };
     stage.until("it is gone", LONG, is_gone).await;
     tokio::time::sleep(SECOND).await;
     assert_eq!(stage.api.count("machinesets"), 0, "call {number}");
@@ -97,21 +76,15 @@ async fn survives_deletion(number: usize, is_carried_out: bool) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_request_of_a_creation_makes_neither_more_nor_less() {
     for is_carried_out in [false, true] {
-        let mut number = 1;
-        while survives_creation(number, is_carried_out).await {
-            number += 1;
-        }
-        assert!(number > 20, "only {} moments", number - 1);
+        let moments = count_moments(async |number| survives_creation(number, is_carried_out).await).await;
+        assert!(moments >= 20, "only {moments} moments");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_request_of_a_deletion_leaves_nothing_behind() {
     for is_carried_out in [false, true] {
-        let mut number = 1;
-        while survives_deletion(number, is_carried_out).await {
-            number += 1;
-        }
-        assert!(number > 20, "only {} moments", number - 1);
+        let moments = count_moments(async |number| survives_deletion(number, is_carried_out).await).await;
+        assert!(moments >= 20, "only {moments} moments");
     }
 }

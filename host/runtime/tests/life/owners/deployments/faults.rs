@@ -1,6 +1,7 @@
 //! Rollouts while servers, watches and kubelets fail, and during a freeze.
 
 use super::*;
+use crate::fixture::stage::count_moments;
 use memory_api::wire::Handling;
 
 /// Rolls two Machines while the `number`th of these requests fares so. False when there were not so many.
@@ -9,12 +10,7 @@ async fn survives(number: usize, handling: &Handling) -> bool {
     let _host = running(&stage, &pool(2)).await;
     let watcher = Watcher::of(&stage);
     let begun = stage.wire.len();
-    let planned = handling.clone();
-    let mut seen = 0;
-    stage.wire.plan(move |call| {
-        seen += usize::from(concerns(call));
-        if seen == number && concerns(call) { planned.clone() } else { Handling::Pass }
-    });
+    stage.plan_nth(number, concerns, handling);
     roll_to(&stage, "large");
     until_complete(&stage).await;
     watcher.assert_within(3, 2);
@@ -32,11 +28,8 @@ fn concerns(call: &Call) -> bool {
 
 async fn check(fates: &[Handling]) {
     for handling in fates {
-        let mut number = 1;
-        while survives(number, handling).await {
-            number += 1;
-        }
-        assert!(number > 10, "{handling:?} concerned {} requests", number - 1);
+        let moments = count_moments(async |number| survives(number, handling).await).await;
+        assert!(moments >= 10, "{handling:?} concerned {moments} requests");
     }
 }
 

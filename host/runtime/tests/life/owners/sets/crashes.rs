@@ -5,6 +5,7 @@ use std::time::Duration;
 use memory_api::wire::{Call, Handling};
 
 use super::{Census, scale, stage, until_stable};
+use crate::fixture::stage::count_moments;
 
 /// The change of the set.
 #[derive(Clone, Copy, Debug)]
@@ -28,14 +29,7 @@ async fn survives(story: SetStory, number: usize, is_carried_out: bool) -> bool 
     }
     stage.crash_at(number, is_carried_out);
     let ends = async { until_stable(&stage, wanted).await };
-    tokio::select! {
-        biased;
-        () = stage.wire.crashed() => {}
-        () = ends => return false,
-    }
-    drop(host);
-    stage.wire.heal();
-    let _next = stage.host("next");
+    let Some(_next) = stage.next_after_crash(host, ends).await else { return false };
     until_stable(&stage, wanted).await;
     assert_eq!(census.most(), 6, "one too many\n{}", stage.wire.trace());
     if matches!(story, SetStory::Shrink) {
@@ -49,11 +43,8 @@ async fn survives(story: SetStory, number: usize, is_carried_out: bool) -> bool 
 
 async fn check(story: SetStory, at_least: usize) {
     for is_carried_out in [false, true] {
-        let mut number = 1;
-        while survives(story, number, is_carried_out).await {
-            number += 1;
-        }
-        assert!(number > at_least, "only {} moments", number - 1);
+        let moments = count_moments(async |number| survives(story, number, is_carried_out).await).await;
+        assert!(moments >= at_least, "only {moments} moments");
     }
 }
 
@@ -74,11 +65,7 @@ async fn weathers(number: usize, handling: &Handling) -> bool {
         |call: &Call| call.verb != "CALL" && (call.what == "machines" || call.what == "machinesets");
     let stage = stage(4);
     let census = Census::of(&stage);
-    let (mut seen, planned) = (0, handling.clone());
-    stage.wire.plan(move |call| {
-        seen += usize::from(concerns(call));
-        if seen == number && concerns(call) { planned.clone() } else { Handling::Pass }
-    });
+    stage.plan_nth(number, concerns, handling);
     let _host = stage.host("host");
     until_stable(&stage, 4).await;
     census.begin();
@@ -99,11 +86,8 @@ async fn an_api_server_in_trouble_at_any_request_makes_none_too_many() {
         Handling::Lose,
         Handling::LoseAnswer,
     ] {
-        let mut number = 1;
-        while weathers(number, &handling).await {
-            number += 1;
-        }
-        assert!(number > 10, "{handling:?} concerned nothing");
+        let moments = count_moments(async |number| weathers(number, &handling).await).await;
+        assert!(moments >= 10, "{handling:?} concerned nothing");
     }
 }
 

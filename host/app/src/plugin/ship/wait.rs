@@ -9,7 +9,7 @@ use machinist_plugin_host::Keys;
 use machinist_plugin_host::status::HeldStatus;
 
 use crate::cluster::leader::current_leader;
-use crate::plugin::cluster::{explained, readable_status};
+use crate::plugin::cluster::{metadata, readable_status, status_annotation};
 
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -92,12 +92,8 @@ pub(crate) async fn wait(
     let (mut has_named_leader, doubt) = (false, Instant::now() + DOUBT);
     eprintln!("waiting for the host");
     loop {
-        let map = api
-            .get_metadata(name)
-            .await
-            .map_err(|error| explained(error, &format!("read the state of ConfigMap {name}")))?;
-        let annotations = map.metadata.annotations.unwrap_or_default();
-        match content_state(annotations.get(Keys::STATUS_ANNOTATION).map(String::as_str), content) {
+        let meta = metadata(api, name, &format!("read the state of ConfigMap {name}")).await?;
+        match content_state(status_annotation(&meta), content) {
             ContentState::Ready(outcome) => return Ok(outcome),
             ContentState::Failed(reason) => bail!("{reason}"),
             other if other != last_state => {

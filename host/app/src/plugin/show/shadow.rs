@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use machinist_plugin_host::ShadowReport;
 use machinist_plugin_host::status::{CallCounts, DifferenceExample, ShadowStatus, cut};
+
+use crate::output;
 
 /// Of one example in a sentence.
 const MOST_CHARS_IN_SENTENCE: usize = 200;
@@ -41,9 +41,7 @@ pub(crate) fn shown(shadow: &ShadowStatus) -> String {
     if shadow.functions.is_empty() {
         return "no call has been compared yet\n".to_owned();
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["FUNCTION", "SAME", "DIFFERS", "UNREAD", "BROKEN", "LEFT OUT"]);
+    let mut table = output::table(["FUNCTION", "SAME", "DIFFERS", "UNREAD", "BROKEN", "LEFT OUT"]);
     for (function, CallCounts { same, differs, unread, broken, left_out }) in &shadow.functions {
         table.add_row([
             function.clone(),

@@ -1,8 +1,14 @@
-//! Reports of drivers about VMs, in the status and in Events.
+//! Parts of `status.machinist`: the memory of a drain, and the reports of drivers about VMs.
 
-use machinist_api::own_status::{VmCondition, VmStatus};
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::own_status::{
+    AwaitedVolume as Stored, DrainStatus, OwnMachineStatus, VmCondition, VmStatus,
+};
+use machinist_api::value;
+use machinist_core::drain::{AwaitedVolume, DrainMemory, VolumeName};
 use machinist_core::driver::VmState;
 use machinist_core::machine::VmReport;
+use machinist_core::value::id::ObjectKey;
 
 use crate::controllers::objects::conditions::MESSAGE_BYTES;
 use crate::events::clip;
@@ -10,8 +16,8 @@ use crate::events::clip;
 /// Conditions of a VM in the status, which is for operators.
 const MAX_CONDITIONS: usize = 16;
 
-/// As the status has it.
-pub(super) fn of(report: &VmReport) -> VmStatus {
+/// The report as the status has it.
+pub(super) fn vm_status(report: &VmReport) -> VmStatus {
     let text = |text: &str| Some(text).filter(|text| !text.is_empty()).map(|text| clip(text, MESSAGE_BYTES));
     let condition = |reported: &machinist_core::driver::CloudCondition| VmCondition {
         type_: text(&reported.kind),
@@ -26,7 +32,7 @@ pub(super) fn of(report: &VmReport) -> VmStatus {
 }
 
 /// Returns the change, for an Event. A VM that boots and runs needs none.
-pub(super) fn change_message(old: Option<&VmStatus>, new: &VmStatus) -> Option<String> {
+pub(super) fn vm_change(old: Option<&VmStatus>, new: &VmStatus) -> Option<String> {
     let empty = VmStatus::default();
     let old = old.unwrap_or(&empty);
     let mut changes = Vec::new();
@@ -55,5 +61,39 @@ fn word(state: VmState) -> &'static str {
         VmState::Stopping => "Stopping",
         VmState::Stopped => "Stopped",
         VmState::Unknown => "Unknown",
+    }
+}
+
+/// Reads the memory that an earlier reconcile has stored. A volume without a name or a time is none.
+pub(crate) fn drain_memory(own: &OwnMachineStatus) -> DrainMemory {
+    let stored = own.drain.as_ref().map(|drain| drain.volumes.as_slice());
+    DrainMemory { volumes: stored.unwrap_or_default().iter().filter_map(volume).collect() }
+}
+
+fn volume(stored: &Stored) -> Option<AwaitedVolume> {
+    let key = |text: &String| text.split_once('/').map(|(namespace, name)| ObjectKey::new(namespace, name));
+    Some(AwaitedVolume {
+        volume: VolumeName::new(stored.name.as_deref()?),
+        ids: stored.ids.iter().cloned().collect(),
+        pod: stored.pod.as_ref().and_then(key),
+        since: stored.since.as_ref()?.0,
+        grace: SignedDuration::from_secs(stored.grace_seconds.unwrap_or_default().max(0)),
+        detached: stored.detached.as_ref().map(|time| time.0),
+    })
+}
+
+/// The memory as it is stored. Times are whole seconds there.
+pub(super) fn drain_status(memory: &DrainMemory, reported_at: Option<Timestamp>) -> DrainStatus {
+    let one = |volume: &AwaitedVolume| Stored {
+        name: Some(volume.volume.as_str().to_owned()),
+        ids: volume.ids.iter().cloned().collect(),
+        pod: volume.pod.as_ref().map(ToString::to_string),
+        since: Some(value::time(volume.since)),
+        grace_seconds: Some(volume.grace.as_secs()),
+        detached: volume.detached.map(value::time),
+    };
+    DrainStatus {
+        reported_at: reported_at.map(value::time),
+        volumes: memory.volumes.iter().map(one).collect(),
     }
 }

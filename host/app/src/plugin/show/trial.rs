@@ -6,16 +6,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{ListParams, Patch, PatchParams};
 use machinist_api::names::labels::PLUGIN;
 use machinist_plugin_host::Keys;
 use machinist_plugin_host::status::{HeldStatus, ON_TRIAL, PROMOTED, PluginStatus, RolloutStatus, WITHDRAWN};
 use serde_json::json;
 
 use crate::args::TrialFlags;
-use crate::plugin::cluster::{config_maps, explained, readable_status};
-use crate::plugin::ship::ownership::MANAGER;
-use crate::plugin::try_out::shadow;
+use crate::plugin::cluster::{config_maps, list, metadata, patch, readable_status, status_annotation};
+use crate::plugin::show::shadow;
 
 /// The decision of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,27 +109,18 @@ async fn request(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
 }
 
 async fn annotate(api: &Api<ConfigMap>, map: &str, word: Option<String>) -> anyhow::Result<()> {
-    let patch = json!({ "metadata": { "annotations": { Keys::ROLLOUT_ANNOTATION: word } } });
-    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    let written = api.patch(map, &params, &Patch::Merge(patch)).await;
-    written.map_err(|error| explained(error, &format!("annotate ConfigMap {map}")))?;
-    Ok(())
+    let word = json!({ "metadata": { "annotations": { Keys::ROLLOUT_ANNOTATION: word } } });
+    patch(api, map, &word, &format!("annotate ConfigMap {map}")).await.map(drop)
 }
 
 /// Reads the statuses of all drivers, by ConfigMap.
 async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Vec<(String, PluginStatus)>> {
-    let drivers = ListParams::default().labels(&format!("{PLUGIN}={}", Keys::DRIVER_KIND));
-    let maps = api.list_metadata(&drivers).await;
-    let maps = maps.map_err(|error| {
-        explained(error, &format!("list the drivers of namespace {}", flags.cluster.namespace))
-    })?;
-    let statuses = maps
-        .items
-        .into_iter()
-        .filter_map(|map| {
-            Some((map.metadata.name?, map.metadata.annotations?.remove(Keys::STATUS_ANNOTATION)?))
-        })
-        .map(|(name, text)| (name, readable_status(&text)));
+    let task = format!("list the drivers of namespace {}", flags.cluster.namespace);
+    let maps = list(api, &format!("{PLUGIN}={}", Keys::DRIVER_KIND), &task).await?;
+    let statuses = maps.iter().filter_map(|map| {
+        let status = readable_status(status_annotation(map)?);
+        Some((map.name.clone()?, status))
+    });
     Ok(statuses.collect())
 }
 
@@ -187,17 +176,8 @@ async fn wait(
     const PAUSE: Duration = Duration::from_millis(300);
     let until = Instant::now() + TIMEOUT;
     loop {
-        let found = api
-            .get_metadata(map)
-            .await
-            .map_err(|error| explained(error, &format!("read ConfigMap {map}")))?;
-        let text = found
-            .metadata
-            .annotations
-            .unwrap_or_default()
-            .remove(Keys::STATUS_ANNOTATION)
-            .unwrap_or_default();
-        let status = readable_status(&text);
+        let meta = metadata(api, map, &format!("read ConfigMap {map}")).await?;
+        let status = status_annotation(&meta).map(readable_status).unwrap_or_default();
         if is_done(&status, held, wish) {
             return Ok(status);
         }

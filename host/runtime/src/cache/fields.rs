@@ -1,10 +1,14 @@
-//! Fields of Machines and their classes.
+//! Fields of API objects, as the rest of the crate reads them. Nothing here needs a client or a cache.
 
 use kube::core::ObjectMeta;
 use machinist_api::machine::LastOperation;
+use machinist_api::machine_deployment::Strategy;
+use machinist_api::value::IntOrString;
 use machinist_api::{Machine, MachineClass, names};
 use machinist_core::machine::OperationFact;
+use machinist_core::machine_deployment::{RawRolloutBounds, RawStrategy};
 use machinist_core::value::id::{NodeName, ObjectKey};
+use machinist_core::value::int_or_percent::RawIntOrPercent;
 use machinist_core::value::phase::Phase;
 
 /// Returns type and state of the last operation, if both are known words.
@@ -44,4 +48,30 @@ pub(crate) fn secret_keys(class: &MachineClass) -> Vec<ObjectKey> {
             Some(ObjectKey::new(namespace, name))
         })
         .collect()
+}
+
+/// Returns the strategy of a deployment as it was written, for the core to understand.
+pub(crate) fn raw_strategy(strategy: &Strategy) -> RawStrategy {
+    let word = |word: &str| word.to_owned();
+    let bounds = |unavailable: &Option<IntOrString>, surge: &Option<IntOrString>| RawRolloutBounds {
+        max_unavailable: unavailable.as_ref().map(share),
+        max_surge: surge.as_ref().map(share),
+    };
+    let rolling = strategy.rolling_update.as_ref();
+    let in_place = strategy.in_place_update.as_ref();
+    RawStrategy {
+        kind: strategy.type_.as_ref().map(|kind| word(kind.as_str())),
+        rolling: rolling.map(|rolling| bounds(&rolling.max_unavailable, &rolling.max_surge)),
+        in_place: in_place.map(|in_place| bounds(&in_place.max_unavailable, &in_place.max_surge)),
+        orchestration: in_place
+            .and_then(|in_place| in_place.orchestration_type.as_ref())
+            .map(|who| word(who.as_str())),
+    }
+}
+
+pub(crate) fn share(raw: &IntOrString) -> RawIntOrPercent {
+    match raw {
+        IntOrString::Int(number) => RawIntOrPercent::Int(*number),
+        IntOrString::Text(text) => RawIntOrPercent::Text(text.clone()),
+    }
 }
