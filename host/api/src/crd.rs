@@ -1,7 +1,8 @@
-//! The four CustomResourceDefinitions, from the types of this crate.
+//! The CustomResourceDefinitions, from the types of this crate.
 //!
-//! The schemas give each field a type, and neither defaults nor enumerations: they accept every object that
-//! machine-controller-manager's own definitions accept. [`crate::rules`] refuses objects that its controllers refuse.
+//! The schemas of machine-controller-manager's kinds give each field a type, and neither defaults nor enumerations: they
+//! accept every object that its own definitions accept. [`crate::rules`] refuses objects that its controllers refuse. The
+//! kinds of [`crate::infrastructure`] have no such past: their schemas have the limits of Cluster API's contract.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_core::Resource;
@@ -10,7 +11,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::rules::{self, Rule};
-use crate::{Machine, MachineClass, MachineDeployment, MachineSet, names};
+use crate::{Machine, MachineClass, MachineDeployment, MachineSet};
 
 /// Why the definitions could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -47,12 +48,12 @@ pub struct File {
     pub yaml: String,
 }
 
-/// One file for each kind.
-pub fn files() -> Result<Vec<File>, Error> {
-    definitions()?.iter().map(file).collect()
+/// Returns one file for each definition.
+pub fn files(definitions: &[CustomResourceDefinition]) -> Result<Vec<File>, Error> {
+    definitions.iter().map(file).collect()
 }
 
-/// One definition for each kind.
+/// Returns the definitions of machine-controller-manager's kinds.
 pub fn definitions() -> Result<Vec<CustomResourceDefinition>, Error> {
     Ok(vec![
         definition::<Machine>(&MACHINE)?,
@@ -63,25 +64,45 @@ pub fn definitions() -> Result<Vec<CustomResourceDefinition>, Error> {
 }
 
 /// The parts of a kind's definition beside its schema.
-struct Surface {
-    short_name: &'static str,
-    columns: &'static [Column],
-    is_scalable: bool,
-    rules: fn() -> Vec<Rule>,
+pub(crate) struct Surface {
+    pub(crate) short_name: &'static str,
+    pub(crate) categories: &'static [&'static str],
+    /// Labels of the definition.
+    pub(crate) labels: &'static [(&'static str, &'static str)],
+    pub(crate) columns: &'static [Column],
+    pub(crate) is_namespaced: bool,
+    pub(crate) has_status: bool,
+    pub(crate) is_scalable: bool,
+    pub(crate) rules: fn() -> Vec<Rule>,
     /// Fields that may hold null, as paths from the root.
-    nullable: &'static [&'static str],
+    pub(crate) nullable: &'static [&'static str],
+}
+
+impl Surface {
+    /// A namespaced kind with a status, and nothing else beside its schema.
+    pub(crate) const PLAIN: Self = Self {
+        short_name: "",
+        categories: &[],
+        labels: &[],
+        columns: &[],
+        is_namespaced: true,
+        has_status: true,
+        is_scalable: false,
+        rules: Vec::new,
+        nullable: &[],
+    };
 }
 
 /// A column that `kubectl get` prints.
-struct Column {
-    name: &'static str,
-    kind: &'static str,
-    path: &'static str,
-    priority: i32,
-    description: &'static str,
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) priority: i32,
+    pub(crate) description: &'static str,
 }
 
-const fn column(
+pub(crate) const fn column(
     name: &'static str,
     kind: &'static str,
     path: &'static str,
@@ -90,7 +111,7 @@ const fn column(
     Column { name, kind, path, priority: 0, description }
 }
 
-const AGE: Column =
+pub(crate) const AGE: Column =
     column("Age", "date", ".metadata.creationTimestamp", "Time since the object was created.");
 const DESIRED: Column = column("Desired", "integer", ".spec.replicas", "Desired number of Machines.");
 const READY: Column = column("Ready", "integer", ".status.readyReplicas", "Machines with a healthy Node.");
@@ -109,17 +130,16 @@ const MACHINE: Surface = Surface {
             description: "The cloud's ID of the VM.",
         },
     ],
-    is_scalable: false,
     rules: rules::of_machine,
     nullable: &["status.currentStatus.preserveExpiryTime"],
+    ..Surface::PLAIN
 };
 
 const MACHINE_CLASS: Surface = Surface {
     short_name: "mcc",
-    columns: &[],
-    is_scalable: false,
     rules: rules::of_machine_class,
     nullable: &["nodeTemplate.architecture"],
+    ..Surface::PLAIN
 };
 
 const MACHINE_SET: Surface = Surface {
@@ -127,7 +147,7 @@ const MACHINE_SET: Surface = Surface {
     columns: &[DESIRED, column("Current", "integer", ".status.replicas", "Existing Machines."), READY, AGE],
     is_scalable: true,
     rules: rules::of_machine_set,
-    nullable: &[],
+    ..Surface::PLAIN
 };
 
 const MACHINE_DEPLOYMENT: Surface = Surface {
@@ -146,25 +166,27 @@ const MACHINE_DEPLOYMENT: Surface = Surface {
     ],
     is_scalable: true,
     rules: rules::of_machine_deployment,
-    nullable: &[],
+    ..Surface::PLAIN
 };
 
-fn definition<K>(surface: &Surface) -> Result<CustomResourceDefinition, Error>
+pub(crate) fn definition<K>(surface: &Surface) -> Result<CustomResourceDefinition, Error>
 where
     K: Resource<DynamicType = ()> + JsonSchema,
 {
     let kind = K::kind(&()).into_owned();
-    let plural = K::plural(&()).into_owned();
+    let (group, plural) = (K::group(&()), K::plural(&()));
     let mut schema = schema::<K>(surface.nullable);
     show_labels(&mut schema);
     restrict(&mut schema, surface).map_err(|at| Error::NoSuchField { kind: kind.clone(), at })?;
     let mut version = json!({
-        "name": names::VERSION,
+        "name": K::version(&()),
         "served": true,
         "storage": true,
         "schema": { "openAPIV3Schema": schema },
-        "subresources": { "status": {} },
     });
+    if surface.has_status {
+        version["subresources"] = json!({ "status": {} });
+    }
     if surface.is_scalable {
         version["subresources"]["scale"] =
             json!({ "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" });
@@ -172,10 +194,10 @@ where
     if !surface.columns.is_empty() {
         version["additionalPrinterColumns"] = surface.columns.iter().map(column_json).collect();
     }
-    let definition = json!({
-        "metadata": { "name": format!("{plural}.{}", names::GROUP) },
+    let mut definition = json!({
+        "metadata": { "name": format!("{plural}.{group}") },
         "spec": {
-            "group": names::GROUP,
+            "group": group,
             "names": {
                 "kind": kind,
                 "listKind": format!("{kind}List"),
@@ -183,11 +205,21 @@ where
                 "singular": kind.to_lowercase(),
                 "shortNames": [surface.short_name],
             },
-            "scope": "Namespaced",
+            "scope": if surface.is_namespaced { "Namespaced" } else { "Cluster" },
             "versions": [version],
         },
     });
+    if !surface.categories.is_empty() {
+        definition["spec"]["names"]["categories"] = json!(surface.categories);
+    }
+    if !surface.labels.is_empty() {
+        definition["metadata"]["labels"] = surface.labels.iter().copied().map(json_entry).collect();
+    }
     serde_json::from_value(definition).map_err(|source| Error::Definition { kind, source })
+}
+
+fn json_entry((key, value): (&str, &str)) -> (String, Value) {
+    (key.to_owned(), value.into())
 }
 
 fn column_json(column: &Column) -> Value {
@@ -315,7 +347,7 @@ const HEADER: &str = "# Code generated from host/api by `cargo xtask generate`. 
 
 fn file(definition: &CustomResourceDefinition) -> Result<File, Error> {
     let names = &definition.spec.names;
-    let (kind, name) = (names.kind.clone(), format!("{}_{}.yaml", names::GROUP, names.plural));
+    let (kind, name) = (names.kind.clone(), format!("{}_{}.yaml", definition.spec.group, names.plural));
     let yaml = serde_yaml_ng::to_string(definition).map_err(|source| Error::Yaml { kind, source })?;
     Ok(File { name, yaml: format!("{HEADER}{yaml}") })
 }

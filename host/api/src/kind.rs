@@ -1,24 +1,33 @@
 //! Makes a struct a Kubernetes kind. A macro rather than kube's derive, since the derive insists on a `spec`, and a
 //! class has none.
 
-/// Implements [`kube_core::Resource`] and `Serialize` for a namespaced kind of our group. The struct's field names are
-/// those of the JSON; a field is left out when it says so.
+/// Implements [`kube_core::Resource`] and `Serialize` for a kind, by default a namespaced one of machine-controller-manager's
+/// group; `of` names the module with another group. The struct's field names are those of the JSON; a field is left out
+/// when it says so.
 macro_rules! kind {
-    ($kind:ident, plural: $plural:literal, fields: [$($name:literal => $field:ident $(if $present:expr)?),+ $(,)?]) => {
+    ($kind:ident, plural: $($rest:tt)+) => {
+        $crate::kind::kind!($kind, of: crate::names, plural: $($rest)+);
+    };
+    ($kind:ident, of: $($group:ident)::+, plural: $($rest:tt)+) => {
+        $crate::kind::kind!($kind, of: $($group)::+, scope: NamespaceResourceScope, plural: $($rest)+);
+    };
+    ($kind:ident, of: $($group:ident)::+, scope: $scope:ident, plural: $plural:literal, fields: [
+        $($name:literal => $field:ident $(if $present:expr)?),+ $(,)?
+    ]) => {
         impl kube_core::Resource for $kind {
             type DynamicType = ();
-            type Scope = kube_core::NamespaceResourceScope;
+            type Scope = kube_core::$scope;
 
             fn kind((): &()) -> std::borrow::Cow<'_, str> {
                 stringify!($kind).into()
             }
 
             fn group((): &()) -> std::borrow::Cow<'_, str> {
-                $crate::names::GROUP.into()
+                $($group)::+::GROUP.into()
             }
 
             fn version((): &()) -> std::borrow::Cow<'_, str> {
-                $crate::names::VERSION.into()
+                $($group)::+::VERSION.into()
             }
 
             fn plural((): &()) -> std::borrow::Cow<'_, str> {
@@ -38,7 +47,7 @@ macro_rules! kind {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 use serde::ser::SerializeMap;
                 let mut map = serializer.serialize_map(None)?;
-                map.serialize_entry("apiVersion", $crate::names::API_VERSION)?;
+                map.serialize_entry("apiVersion", $($group)::+::API_VERSION)?;
                 map.serialize_entry("kind", stringify!($kind))?;
                 $($crate::kind::entry!(map, self, $name, $field $(, $present)?);)+
                 map.end()

@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | [`machine`], [`machine_class`], [`machine_set`], [`machine_deployment`] | the four kinds |
 //! | [`template`] | the template of Machines |
+//! | [`infrastructure`] | the kinds of an infrastructure provider of Cluster API |
 //! | [`own_status`] | `status.machinist` |
 //! | [`names`] | finalizers, labels, annotations, Leases: names that other programs read or write |
 //! | [`compat`] | the texts of `lastOperation.description` that other programs read |
@@ -22,6 +23,7 @@
 
 pub mod compat;
 pub mod crd;
+pub mod infrastructure;
 mod kind;
 mod lenient;
 pub mod machine;

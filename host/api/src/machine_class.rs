@@ -118,11 +118,11 @@ impl MachineClass {
     }
 }
 
-fn raw_object(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn raw_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 /// A resource list. Quantities are checked where they are used.
-fn quantities(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn quantities(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "additionalProperties": { "x-kubernetes-int-or-string": true } })
 }

@@ -44,7 +44,7 @@ enum Past {
 const IT: &str = "{it}";
 
 impl Rule {
-    fn of_value(at: impl Into<String>, holds: &str, message: &'static str) -> Self {
+    pub(crate) fn of_value(at: impl Into<String>, holds: &str, message: &'static str) -> Self {
         let (at, holds) = (at.into(), holds.to_owned());
         Self { at, holds, past: Past::Equal, about: "", reason: "FieldValueInvalid", message }
     }

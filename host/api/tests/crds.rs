@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use machinist_api::crd;
+use machinist_api::{crd, infrastructure};
 use serde_json::{Value, json};
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds")
+fn deploy(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(folder)
 }
 
 fn definitions() -> Vec<Value> {
@@ -43,21 +43,20 @@ fn schema_at<'a>(version: &'a Value, path: &str) -> &'a Value {
 
 #[test]
 fn the_files_in_deploy_are_what_the_types_say() {
-    let files = crd::files().unwrap();
-    for file in &files {
-        let stored = fs::read_to_string(folder().join(&file.name)).unwrap_or_default();
-        assert!(stored == file.yaml, "deploy/crds/{} is stale: run cargo xtask generate", file.name);
-    }
-    let names: BTreeSet<String> = files.into_iter().map(|file| file.name).collect();
-    let stored =
-        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    assert_eq!(stored.collect::<BTreeSet<_>>(), names, "deploy/crds holds generated files only");
-}
-
-#[test]
-fn a_file_reads_back_as_its_definition() {
-    for (file, definition) in crd::files().unwrap().iter().zip(definitions()) {
-        assert_eq!(serde_yaml_ng::from_str::<Value>(&file.yaml).unwrap(), definition, "{}", file.name);
+    let all =
+        [("crds", crd::definitions().unwrap()), ("clusterctl/crds", infrastructure::definitions().unwrap())];
+    for (folder, definitions) in all {
+        let files = crd::files(&definitions).unwrap();
+        for (file, definition) in files.iter().zip(&definitions) {
+            let stored = fs::read_to_string(deploy(folder).join(&file.name)).unwrap_or_default();
+            assert!(stored == file.yaml, "deploy/{folder}/{} is stale: run cargo xtask generate", file.name);
+            let read = serde_yaml_ng::from_str::<Value>(&file.yaml).unwrap();
+            assert_eq!(read, serde_json::to_value(definition).unwrap(), "{}", file.name);
+        }
+        let names: BTreeSet<String> = files.into_iter().map(|file| file.name).collect();
+        let stored = fs::read_dir(deploy(folder)).unwrap();
+        let stored = stored.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert_eq!(stored.collect::<BTreeSet<_>>(), names, "deploy/{folder} holds generated files only");
     }
 }
 

@@ -39,7 +39,7 @@ mod step;
 pub mod template;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use crate::value::reason::Severity;
 pub use conclusion::{

@@ -49,7 +49,7 @@ pub(super) fn refused_secret() -> SecretFact {
     SecretFact::Refused(SecretRefusal { secret: ObjectKey::new("garden", "default-token"), why })
 }
 
-pub(super) fn view() -> MachineView {
+pub(crate) fn view() -> MachineView {
     MachineView {
         machine: machine(),
         class: ClassFact::Ready("worker".into()),
@@ -207,7 +207,7 @@ pub(super) fn conditions(text: &str) -> Vec<NodeConditionFact> {
     text.split_whitespace().map(fact).collect()
 }
 
-pub(super) fn vm() -> Vm {
+pub(crate) fn vm() -> Vm {
     Vm {
         provider_id: "sim://1".into(),
         node_name: "node-1".into(),
@@ -219,7 +219,7 @@ pub(super) fn vm() -> Vm {
     }
 }
 
-pub(super) fn vm_that_is(state: VmState) -> Vm {
+pub(crate) fn vm_that_is(state: VmState) -> Vm {
     Vm { state, ..vm() }
 }
 
@@ -274,7 +274,7 @@ pub(super) fn taint(key: &str) -> TaintFact {
     TaintFact { key: key.into(), value: String::new(), effect: "NoSchedule".into(), time_added: None }
 }
 
-pub(super) fn guest(code: Code) -> CallError {
+pub(crate) fn guest(code: Code) -> CallError {
     CallError::Guest(DriverError::new(code, "so it is"))
 }
 

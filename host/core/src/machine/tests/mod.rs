@@ -13,7 +13,7 @@ mod converge;
 pub(crate) mod creation;
 pub(crate) mod deletion;
 mod exhaustive;
-mod facts;
+pub(crate) mod facts;
 mod frozen;
 pub(crate) mod life;
 pub(crate) mod ownership;

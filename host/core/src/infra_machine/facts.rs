@@ -1,0 +1,108 @@
+//! Facts of one reconcile of an infrastructure machine.
+
+use crate::machine::MachineView;
+use crate::machine::node::health::ConditionStatus;
+use crate::value::id::ObjectKey;
+
+use super::conclusion::InfraReason;
+
+/// All facts of one reconcile.
+#[derive(Clone, Debug)]
+pub struct InfraMachineView {
+    /// The facts about its VM, as a Machine without a target cluster has them. `uid` is the key of the VM, and
+    /// `has_priority` says that the key is stored.
+    pub machine: MachineView,
+    /// The Machine of Cluster API that it belongs to.
+    pub owner: OwnerFact,
+    /// The Cluster of that Machine.
+    pub cluster: ClusterFact,
+    /// Why nothing may be done to it, if so.
+    pub paused: Option<PauseCause>,
+    pub key: KeyFact,
+    /// What the VM gets at boot.
+    pub bootstrap: BootstrapFact,
+    /// The credentials of the cloud.
+    pub identity: IdentityFact,
+    /// The failure domain that its Machine asks for.
+    pub failure_domain: Option<String>,
+    /// The driver puts a VM exactly where it is asked to.
+    pub honours_failure_domain: bool,
+    /// Its status says that the VM was provided. It stays so.
+    pub is_provisioned: bool,
+    /// The condition `Ready` of its status.
+    pub reported: Option<ReportedReady>,
+}
+
+/// The Machine of Cluster API that an infrastructure machine belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnerFact {
+    /// No owner reference names one yet, or it does not exist.
+    Missing,
+    Present,
+}
+
+/// The Cluster of a Machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClusterFact {
+    /// The Machine's label names none.
+    NotNamed,
+    /// The Cluster of this name does not exist.
+    Missing(String),
+    /// Its infrastructure is not provided yet.
+    WithoutInfrastructure(String),
+    Ready,
+}
+
+/// Why an infrastructure machine is paused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PauseCause {
+    /// The Cluster of this name is paused.
+    Cluster(String),
+    /// The object has the annotation that pauses it.
+    Annotation,
+    /// The object has moved elsewhere, and this copy is being deleted.
+    Moved,
+}
+
+/// The key of the VM: by it the cloud recognises a repeated create, and the driver finds the VM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyFact {
+    /// None is stored: no VM was ever requested.
+    Missing,
+    Stored,
+    /// Other objects carry the same key.
+    Contested(Vec<ObjectKey>),
+}
+
+/// The bootstrap data of a Machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BootstrapFact {
+    /// The Machine names no Secret yet.
+    NotNamed,
+    /// The Secret of this name does not exist.
+    Missing(String),
+    /// The Secret of this name has no data under its key.
+    WithoutValue(String),
+    Ready,
+}
+
+/// The credentials of an infrastructure machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IdentityFact {
+    /// Neither the machine nor its cluster names any. Some clouds need none.
+    NotNamed,
+    /// What is named does not exist, as this sentence says.
+    Missing(String),
+    /// What is named may not be used here, as this sentence says.
+    Refused(String),
+    Ready,
+}
+
+/// The condition `Ready` as an earlier reconcile has reported it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedReady {
+    pub status: ConditionStatus,
+    /// `None`: a word that is not about a VM.
+    pub reason: Option<InfraReason>,
+    pub message: String,
+}

@@ -1,0 +1,121 @@
+//! Chooses the next step of an infrastructure machine.
+
+use jiff::Timestamp;
+
+use crate::driver::write_error::ActError;
+use crate::machine::{self, DriverFact, MachineEffect, MachineProgress, MachineStep, Requeue};
+use crate::scheduling::retry::RetryPolicy;
+use crate::scheduling::step::Step;
+
+use super::InfraStep;
+use super::conclusion::{InfraConclusion, InfraReason};
+use super::facts::{InfraMachineView, KeyFact, PauseCause};
+use super::prerequisites;
+
+/// Returns the next step for an infrastructure machine. Pure: the same arguments give the same step.
+///
+/// A pause comes before everything else, deletion included: while `clusterctl` moves objects, the copies that it deletes
+/// must not take their VMs along.
+pub fn step(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
+    if let Some(cause) = &view.paused {
+        return Step::Finish(paused(view, cause));
+    }
+    if let KeyFact::Contested(others) = &view.key {
+        return Step::Finish(contested(view, others));
+    }
+    if view.machine.machine.deletion.is_some() {
+        return deletion(view, progress, now);
+    }
+    if view.machine.machine.provider_id.is_none() {
+        if let Some(conclusion) = prerequisites::of_creation(view) {
+            return Step::Finish(conclusion);
+        }
+        // A VM that exists already needs no bootstrap data, and its Secret may be gone.
+        if let Some(conclusion) = prerequisites::of_boot(view)
+            && let Some(step) = unless_there(view, progress, conclusion)
+        {
+            return step;
+        }
+    } else if let Some(conclusion) = prerequisites::of_identity(view) {
+        return Step::Finish(conclusion);
+    }
+    vm(view, progress, now)
+}
+
+/// Looks for the VM of an earlier create before the wait for bootstrap data. `None` when it is there.
+fn unless_there(
+    view: &InfraMachineView,
+    progress: &MachineProgress,
+    conclusion: InfraConclusion,
+) -> Option<InfraStep> {
+    let may_look = match &view.machine.driver {
+        DriverFact::Ready(driver) => driver.capabilities.status,
+        DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Substitute { .. } => false,
+    };
+    let was_begun = view.key == KeyFact::Stored && view.machine.machine.has_finalizer;
+    if !was_begun || !may_look {
+        return Some(Step::Finish(conclusion));
+    }
+    match &progress.probe {
+        None => Some(Step::act(MachineEffect::ProbeVm)),
+        Some(Ok(_)) => None,
+        Some(Err(_)) => Some(Step::Finish(conclusion)),
+    }
+}
+
+/// Without a key no VM was ever requested, whoever put our finalizer on the object.
+fn deletion(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
+    if !view.machine.machine.has_finalizer {
+        let message = "nothing of ours holds the object".to_owned();
+        return Step::Finish(InfraConclusion::deleting(view, InfraReason::Deleted, message, Requeue::Gone));
+    }
+    if view.key == KeyFact::Missing && view.machine.machine.provider_id.is_none() {
+        return match &progress.release {
+            None => Step::act(MachineEffect::ReleaseFinalizer),
+            Some(Ok(()) | Err(ActError::Gone)) => {
+                let message = "no VM was ever asked for".to_owned();
+                Step::Finish(InfraConclusion::deleting(view, InfraReason::Deleted, message, Requeue::Gone))
+            }
+            Some(Err(error)) => {
+                let message = format!("failed to take the finalizer off: {error}");
+                let wake = machine::retry_write(error);
+                Step::Finish(InfraConclusion::deleting(view, InfraReason::FinalizerHeld, message, wake))
+            }
+        };
+    }
+    if let Some(conclusion) = prerequisites::of_identity(view) {
+        return Step::Finish(conclusion);
+    }
+    vm(view, progress, now)
+}
+
+/// What an infrastructure machine shares with every Machine: one VM, created once and deleted until it is gone.
+fn vm(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
+    match machine::step(&view.machine, progress, now) {
+        MachineStep::Act(effects) => Step::Act(effects),
+        MachineStep::Finish(conclusion) => Step::Finish(InfraConclusion::of(view, progress, conclusion)),
+    }
+}
+
+fn paused(view: &InfraMachineView, cause: &PauseCause) -> InfraConclusion {
+    let message = match cause {
+        PauseCause::Cluster(name) => format!("Cluster {name} is paused: nothing is done until it goes on"),
+        PauseCause::Annotation => {
+            "paused by the annotation cluster.x-k8s.io/paused: take it off to go on".to_owned()
+        }
+        PauseCause::Moved => "this object has moved to another management cluster with its VM".to_owned(),
+    };
+    InfraConclusion::paused(view, message)
+}
+
+/// Two objects with one key come from a copy or a restore. Nobody knows whose VM it is, so nothing is done for either.
+fn contested(view: &InfraMachineView, others: &[crate::value::id::ObjectKey]) -> InfraConclusion {
+    let names: Vec<String> = others.iter().map(ToString::to_string).collect();
+    let message = format!(
+        "{} has the same annotation machinist.dev/machine-key: nothing is done to the VM until only one object has it. Take it \
+         off the copy, and delete the copy",
+        names.join(", ")
+    );
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+    InfraConclusion::waiting(view, InfraReason::KeyContested, message, wake)
+}

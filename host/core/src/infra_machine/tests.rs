@@ -1,0 +1,310 @@
+//! What happens to an infrastructure machine, by facts and outcomes.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::*;
+use crate::driver::error::Code;
+use crate::driver::{Address, Creation, Deletion, VmState};
+use crate::machine::node::health::ConditionStatus;
+use crate::machine::tests::facts::{self, guest, vm, vm_that_is};
+use crate::machine::{MachineOutcome, MachineProgress, MachineReason, Requeue, TargetFact};
+use crate::value::id::ObjectKey;
+use crate::value::phase::Phase;
+
+/// All that creation waits for is there, and nothing was done yet.
+fn fresh() -> InfraMachineView {
+    let mut machine = facts::view();
+    machine.target = TargetFact::None;
+    machine.settings.creation_timeout = SignedDuration::MAX;
+    InfraMachineView {
+        machine,
+        owner: OwnerFact::Present,
+        cluster: ClusterFact::Ready,
+        paused: None,
+        key: KeyFact::Missing,
+        bootstrap: BootstrapFact::Ready,
+        identity: IdentityFact::Ready,
+        failure_domain: None,
+        honours_failure_domain: false,
+        is_provisioned: false,
+        reported: None,
+    }
+}
+
+fn begun() -> InfraMachineView {
+    let mut view = fresh();
+    view.machine.machine.has_finalizer = true;
+    view.machine.machine.has_priority = true;
+    view.key = KeyFact::Stored;
+    view
+}
+
+fn provisioned() -> InfraMachineView {
+    let mut view = begun();
+    view.machine.machine.provider_id = Some(vm().provider_id);
+    view.machine.machine.phase = Phase::Available;
+    view.is_provisioned = true;
+    view
+}
+
+fn deleting(mut view: InfraMachineView) -> InfraMachineView {
+    view.machine.machine.deletion = Some(now());
+    view.machine.machine.phase = Phase::Terminating;
+    view
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_000).unwrap()
+}
+
+/// Runs a reconcile: `answer` says what comes of each effect. Returns the names of the effects, and the end.
+fn run(
+    view: &InfraMachineView,
+    mut answer: impl FnMut(&MachineEffect) -> Option<MachineOutcome>,
+) -> (Vec<&'static str>, InfraConclusion) {
+    let (mut progress, mut names) = (MachineProgress::default(), Vec::new());
+    for _ in 0..12 {
+        match step(view, &progress, now()) {
+            InfraStep::Act(effects) => {
+                for effect in effects {
+                    names.push(effect.name());
+                    let outcome = answer(&effect).unwrap_or_else(|| done(&effect));
+                    progress.record(outcome);
+                }
+            }
+            InfraStep::Finish(conclusion) => return (names, conclusion),
+        }
+    }
+    panic!("no end after {names:?}");
+}
+
+/// Each effect succeeds, and the cloud has made a VM that runs.
+fn done(effect: &MachineEffect) -> MachineOutcome {
+    match effect {
+        MachineEffect::AddFinalizer => MachineOutcome::AddFinalizer(Ok(())),
+        MachineEffect::CreateVm => {
+            MachineOutcome::CreateVm(Ok(Creation::Created(vm_that_is(VmState::Running))))
+        }
+        MachineEffect::ProbeVm => MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Running))),
+        MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Ok(())),
+        MachineEffect::DeleteVm => MachineOutcome::DeleteVm(Ok(Deletion::Deleted { last_known_state: None })),
+        MachineEffect::ReleaseFinalizer => MachineOutcome::ReleaseFinalizer(Ok(())),
+        other => panic!("{other:?} is not for infrastructure machines"),
+    }
+}
+
+fn ready(conclusion: &InfraConclusion) -> (Option<ConditionStatus>, &'static str) {
+    (conclusion.status.ready, conclusion.reason.as_str())
+}
+
+const NOT_READY: Option<ConditionStatus> = Some(ConditionStatus::False);
+
+#[test]
+fn a_new_machine_gets_its_finalizer_and_key_then_its_vm_and_then_its_id() {
+    let (effects, end) = run(&fresh(), |_| None);
+    assert_eq!(effects, ["claim", "create-vm", "record-vm"]);
+    assert_eq!(ready(&end), (Some(ConditionStatus::True), "InstanceRunning"));
+    assert!(end.status.is_provisioned);
+}
+
+#[test]
+fn a_reconcile_after_a_crash_looks_before_it_creates() {
+    let (effects, end) = run(&begun(), |_| None);
+    assert_eq!(effects, ["probe-vm", "record-vm"], "the VM of the earlier create is found");
+    assert!(end.status.is_provisioned);
+    let missing = |effect: &MachineEffect| {
+        matches!(effect, MachineEffect::ProbeVm).then(|| MachineOutcome::ProbeVm(Err(guest(Code::NotFound))))
+    };
+    let (effects, _) = run(&begun(), missing);
+    assert_eq!(effects, ["probe-vm", "create-vm", "record-vm"]);
+}
+
+/// The order is that in which Cluster API provides these.
+#[test]
+fn each_prerequisite_is_waited_for_without_an_effect() {
+    type Change = fn(&mut InfraMachineView);
+    let rows: [(&str, Change); 9] = [
+        ("WaitingForMachine", |view| view.owner = OwnerFact::Missing),
+        ("WaitingForCluster", |view| view.cluster = ClusterFact::NotNamed),
+        ("WaitingForCluster", |view| view.cluster = ClusterFact::Missing("c".into())),
+        ("WaitingForClusterInfrastructureReady", |view| {
+            view.cluster = ClusterFact::WithoutInfrastructure("c".into());
+        }),
+        ("CredentialsMissing", |view| view.identity = IdentityFact::Missing("no Secret".into())),
+        ("CredentialsRefused", |view| view.identity = IdentityFact::Refused("not here".into())),
+        ("FailureDomainUnsupported", |view| view.failure_domain = Some("a".into())),
+        ("WaitingForBootstrapData", |view| view.bootstrap = BootstrapFact::NotNamed),
+        ("WaitingForBootstrapData", |view| view.bootstrap = BootstrapFact::WithoutValue("s".into())),
+    ];
+    let mut together = fresh();
+    for (reason, change) in rows.into_iter().rev() {
+        let mut view = fresh();
+        change(&mut view);
+        change(&mut together);
+        for view in [&view, &together] {
+            let (effects, end) = run(view, |_| None);
+            assert_eq!((effects, ready(&end)), (Vec::new(), (NOT_READY, reason)));
+            assert!(!end.message.is_empty() && !end.status.is_provisioned);
+        }
+    }
+}
+
+#[test]
+fn a_failure_domain_is_asked_of_drivers_that_honour_it() {
+    let view = InfraMachineView { failure_domain: Some("a".into()), honours_failure_domain: true, ..fresh() };
+    assert_eq!(run(&view, |_| None).0, ["claim", "create-vm", "record-vm"]);
+}
+
+/// After provision the bootstrap Secret may be gone, and so it may before the id is stored.
+#[test]
+fn a_vm_that_exists_needs_no_bootstrap_data() {
+    let mut view = begun();
+    view.bootstrap = BootstrapFact::Missing("s".into());
+    let (effects, end) = run(&view, |_| None);
+    assert_eq!((effects, end.status.is_provisioned), (vec!["probe-vm", "record-vm"], true));
+    let missing = |effect: &MachineEffect| {
+        matches!(effect, MachineEffect::ProbeVm).then(|| MachineOutcome::ProbeVm(Err(guest(Code::NotFound))))
+    };
+    let (effects, end) = run(&view, missing);
+    assert_eq!((effects, ready(&end)), (vec!["probe-vm"], (NOT_READY, "WaitingForBootstrapData")));
+    let mut moved = provisioned();
+    moved.bootstrap = BootstrapFact::NotNamed;
+    assert_eq!(ready(&run(&moved, |_| None).1), (Some(ConditionStatus::True), "InstanceRunning"));
+}
+
+#[test]
+fn while_paused_nothing_happens_in_any_state_deletion_included() {
+    let causes = [PauseCause::Cluster("c".into()), PauseCause::Annotation, PauseCause::Moved];
+    for view in
+        [fresh(), begun(), provisioned(), deleting(fresh()), deleting(begun()), deleting(provisioned())]
+    {
+        for cause in &causes {
+            let view = InfraMachineView { paused: Some(cause.clone()), ..view.clone() };
+            let (effects, end) = run(&view, |_| None);
+            assert_eq!((effects, end.wake), (Vec::new(), Requeue::Resync));
+            assert_eq!((end.status.is_paused, end.status.ready), (true, None), "Ready stays as it was");
+        }
+    }
+}
+
+#[test]
+fn two_objects_with_one_key_neither_create_nor_delete() {
+    let key = KeyFact::Contested(vec![ObjectKey::new("n", "copy")]);
+    for view in [begun(), provisioned(), deleting(provisioned())] {
+        let (effects, end) = run(&InfraMachineView { key: key.clone(), ..view }, |_| None);
+        assert_eq!((effects, end.reason), (Vec::new(), InfraReason::KeyContested));
+        assert!(end.message.contains("n/copy"), "{}", end.message);
+    }
+}
+
+#[test]
+fn a_deletion_without_a_key_takes_the_finalizer_off_and_asks_nobody() {
+    let mut view = deleting(fresh());
+    assert_eq!(run(&view, |_| None).0, Vec::<&str>::new(), "nothing of ours holds it");
+    view.machine.machine.has_finalizer = true;
+    let (effects, end) = run(&view, |_| None);
+    assert_eq!((effects, end.wake), (vec!["release-finalizer"], Requeue::Gone));
+}
+
+/// Cluster, owner and bootstrap data may be gone by then.
+#[test]
+fn a_deletion_needs_nothing_but_driver_and_credentials() {
+    let mut view = deleting(provisioned());
+    view.owner = OwnerFact::Missing;
+    view.cluster = ClusterFact::NotNamed;
+    view.bootstrap = BootstrapFact::Missing("s".into());
+    view.failure_domain = Some("a".into());
+    let (effects, end) = run(&view, |_| None);
+    assert_eq!(effects, ["delete-vm"]);
+    assert_eq!(ready(&end), (NOT_READY, "VmTerminating"));
+    view.identity = IdentityFact::Missing("Secret cloud does not exist: create it again".into());
+    let (effects, end) = run(&view, |_| None);
+    assert_eq!((effects, ready(&end)), (Vec::new(), (NOT_READY, "CredentialsMissing")));
+}
+
+#[test]
+fn ready_is_false_until_the_vm_is_provided_and_then_unknown_where_nothing_is_known() {
+    let create = |code: Code| {
+        move |effect: &MachineEffect| {
+            matches!(effect, MachineEffect::CreateVm).then(|| MachineOutcome::CreateVm(Err(guest(code))))
+        }
+    };
+    let rows = [
+        (Code::ResourceExhausted, "InsufficientCapacity"),
+        (Code::InvalidArgument, "InvalidSpec"),
+        (Code::Unauthenticated, "CredentialsRejected"),
+        (Code::PermissionDenied, "CredentialsRejected"),
+        (Code::OutOfRange, "SeveralInstances"),
+        (Code::Internal, "CreationFailed"),
+    ];
+    for (code, reason) in rows {
+        assert_eq!(ready(&run(&fresh(), create(code)).1), (NOT_READY, reason), "{code:?}");
+    }
+    let mut view = provisioned();
+    view.identity = IdentityFact::Missing("no Secret".into());
+    assert_eq!(ready(&run(&view, |_| None).1), (Some(ConditionStatus::Unknown), "CredentialsMissing"));
+}
+
+#[test]
+fn a_vm_that_boots_is_awaited_and_one_that_is_stopped_is_not_ready() {
+    let created = |state: VmState| {
+        move |effect: &MachineEffect| {
+            matches!(effect, MachineEffect::CreateVm)
+                .then(|| MachineOutcome::CreateVm(Ok(Creation::Created(vm_that_is(state)))))
+        }
+    };
+    let (_, end) = run(&fresh(), created(VmState::Pending));
+    assert_eq!((ready(&end), end.status.is_provisioned), ((NOT_READY, "InstancePending"), false));
+    assert!(matches!(end.wake, Requeue::After(_)), "{:?}", end.wake);
+    let (_, end) = run(&fresh(), created(VmState::Stopped));
+    assert_eq!((ready(&end), end.status.is_provisioned), ((NOT_READY, "InstanceStopped"), false));
+    // What an earlier reconcile has seen counts until the VM is looked at again.
+    let mut view = provisioned();
+    view.reported = Some(ReportedReady {
+        status: ConditionStatus::False,
+        reason: InfraReason::of_vm("InstanceStopped"),
+        message: "it is stopped".into(),
+    });
+    assert_eq!(ready(&run(&view, |_| None).1), (NOT_READY, "InstanceStopped"));
+}
+
+/// After a move the status is empty, and the id is what moved along.
+#[test]
+fn a_machine_that_moved_is_looked_at_and_never_made_again() {
+    let mut view = begun();
+    view.machine.machine.provider_id = Some(vm().provider_id);
+    let (effects, end) = run(&view, |_| None);
+    assert_eq!((effects, end.status.is_provisioned), (vec!["probe-vm"], true));
+    let missing = |effect: &MachineEffect| {
+        matches!(effect, MachineEffect::ProbeVm).then(|| MachineOutcome::ProbeVm(Err(guest(Code::NotFound))))
+    };
+    let (effects, end) = run(&view, missing);
+    assert_eq!((effects, ready(&end)), (vec!["probe-vm"], (NOT_READY, "InstanceNotFound")));
+    assert!(!end.status.is_provisioned);
+}
+
+#[test]
+fn a_machines_own_reasons_are_passed_on() {
+    assert_eq!(InfraReason::Machine(MachineReason::DriverLoading).as_str(), "DriverLoading");
+}
+
+#[test]
+fn addresses_that_core_would_refuse_are_left_out() {
+    let address = |kind: &str, address: &str| Address { kind: kind.into(), address: address.into() };
+    let long = "x".repeat(257);
+    let all = [
+        address("InternalIP", "10.0.0.2"),
+        address("PublicIP", "1.2.3.4"),
+        address("InternalIP", "10.0.0.1"),
+        address("Hostname", ""),
+        address("Hostname", &long),
+        address("InternalIP", "10.0.0.2"),
+    ];
+    assert_eq!(
+        addresses::valid(&all),
+        [address("InternalIP", "10.0.0.1"), address("InternalIP", "10.0.0.2")]
+    );
+    let many: Vec<Address> =
+        (0..300).map(|n| address("InternalIP", &format!("10.0.{}.{n}", n / 256))).collect();
+    assert_eq!(addresses::valid(&many).len(), 256);
+}
