@@ -225,12 +225,13 @@ fn message(report: &PluginReport) -> String {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use machinist_plugin_host::Digest;
 
     use super::*;
 
     fn ready(code: CodeTier) -> PluginReport {
         let held = ReadyReport {
-            digest: machinist_plugin_host::Digest::of(b"component"),
+            digest: Digest::of(b"component"),
             driver: "sim".to_owned(),
             version: "1.0.0".to_owned(),
             providers: vec!["sim".into()],
