@@ -13,7 +13,12 @@ struct Generated {
 }
 
 const ALL: [Generated; 2] = [
-    Generated { files: "deploy/crds, deploy/clusterctl/crds", package: "machinist-api", binary: "generate-crds", arguments: &[] },
+    Generated {
+        files: "deploy/crds, deploy/clusterctl/crds",
+        package: "machinist-api",
+        binary: "generate-crds",
+        arguments: &[],
+    },
     Generated {
         files: "deploy/reference",
         package: "machinist",

@@ -31,6 +31,7 @@ pub(crate) struct CallContext<'a> {
 
 impl CallContext<'_> {
     /// Notes the answer, and makes it core's.
+    #[expect(clippy::result_large_err, reason = "as drivers answer, once a call")]
     fn answered<T, A>(
         &self,
         answer: std::result::Result<T, wit::DriverError>,
