@@ -18,7 +18,7 @@ use crate::args::invocation_name::own_kubeconfig;
 use crate::args::{AccessFlags, PLUGIN_NAMESPACE, PlaceFlags};
 use crate::cluster::subject::Kind;
 use crate::cluster::{Cluster, client_of, reach};
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 
 /// Users do not wait longer for a suggestion.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -60,11 +60,11 @@ async fn plugins(question: &Question, command: &str) -> Option<Vec<String>> {
     let namespace = question.flags.get("namespace").cloned();
     let namespace = namespace.unwrap_or_else(|| PLUGIN_NAMESPACE.to_owned());
     let api: Api<ConfigMap> = Api::namespaced(client_of(&place(question).access).await.ok()?, &namespace);
-    let plugins = format!("{PLUGIN},{PLUGIN}!={}", Keys::PART_KIND);
+    let plugins = format!("{PLUGIN},{PLUGIN}!={}", PluginKeys::PART_KIND);
     let listed = api.list_metadata(&ListParams::default().labels(&plugins).limit(MOST)).await.ok()?;
     let maps = listed.items.into_iter().filter_map(|map| {
         let name = map.metadata.name?;
-        let plugin = map.metadata.labels.and_then(|mut labels| labels.remove(Keys::NAME_LABEL));
+        let plugin = map.metadata.labels.and_then(|mut labels| labels.remove(PluginKeys::NAME_LABEL));
         Some((plugin.unwrap_or_else(|| name.clone()), name))
     });
     Some(offered(maps, command, &question.begun))

@@ -31,6 +31,7 @@ pub(crate) struct CallContext<'a> {
 
 impl CallContext<'_> {
     /// Notes the answer, and makes it core's.
+    #[expect(clippy::result_large_err, reason = "the type of all answers")]
     fn answered<T, A>(
         &self,
         answer: std::result::Result<T, wit::DriverError>,
@@ -71,7 +72,6 @@ pub(crate) trait Ask: Clone + Send + Sync + 'static {
     fn recorded(replay: &Replay<'_>) -> std::result::Result<Self, ReplayError>;
 }
 
-/// Lists all questions.
 macro_rules! questions {
     ($($question:ident),+) => {
         /// Asks again what a recording asked. Returns `None` if no question has this name.

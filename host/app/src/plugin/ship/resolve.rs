@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use machinist_artifacts::{Pulled, Reference};
 use machinist_core::value::error_chain::chain;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::{Content, Declared, Encoding, Packed};
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub(crate) async fn resolve(flags: ResolveFlags) -> anyhow::Result<()> {
     if remote.reference.digest().is_some() {
         bail!("ConfigMap {name} names {} by its digest, which does not move", remote.reference);
     }
-    let next = if map.annotations.contains_key(Keys::VERSION_ANNOTATION) {
+    let next = if map.annotations.contains_key(PluginKeys::VERSION_ANNOTATION) {
         next_version(&remote.reference, declared).await?
     } else {
         NextVersion::Absent
@@ -71,11 +71,11 @@ async fn patch(api: &Api<ConfigMap>, name: &str, patch: &Value, task: &str) -> a
 fn request(asked: &str, next: &NextVersion) -> Value {
     let version = match next {
         NextVersion::Absent => None,
-        NextVersion::Known(version) => Some((Keys::VERSION_ANNOTATION, Some(version.as_str()))),
-        NextVersion::Unknown => Some((Keys::VERSION_ANNOTATION, None)),
+        NextVersion::Known(version) => Some((PluginKeys::VERSION_ANNOTATION, Some(version.as_str()))),
+        NextVersion::Unknown => Some((PluginKeys::VERSION_ANNOTATION, None)),
     };
     let annotations: BTreeMap<&str, Option<&str>> =
-        [(Keys::RESOLVE_ANNOTATION, Some(asked))].into_iter().chain(version).collect();
+        [(PluginKeys::RESOLVE_ANNOTATION, Some(asked))].into_iter().chain(version).collect();
     json!({ "metadata": { "annotations": annotations } })
 }
 
@@ -88,7 +88,10 @@ async fn next_version(reference: &Reference, declared: Declared<Content>) -> any
         Ok(pulled) => pulled,
         Err(error) => {
             let why = chain(error.as_ref());
-            eprintln!("{why}; without its version the annotation {} is taken away", Keys::VERSION_ANNOTATION);
+            eprintln!(
+                "{why}; without its version the annotation {} is taken away",
+                PluginKeys::VERSION_ANNOTATION
+            );
             return Ok(NextVersion::Unknown);
         }
     };
@@ -104,9 +107,9 @@ async fn pull(reference: &Reference) -> anyhow::Result<Pulled> {
 async fn write_version(api: &Api<ConfigMap>, name: &str, content: &str) -> anyhow::Result<()> {
     let task = format!("write the version onto ConfigMap {name}");
     let map = api.get_metadata(name).await.map_err(|error| explained(error, &task))?;
-    let status = map.metadata.annotations.as_ref().and_then(|all| all.get(Keys::STATUS_ANNOTATION));
+    let status = map.metadata.annotations.as_ref().and_then(|all| all.get(PluginKeys::STATUS_ANNOTATION));
     let Some(version) = held_version(status.map(String::as_str), content) else { return Ok(()) };
-    let annotated = json!({ "metadata": { "annotations": { Keys::VERSION_ANNOTATION: version } } });
+    let annotated = json!({ "metadata": { "annotations": { PluginKeys::VERSION_ANNOTATION: version } } });
     patch(api, name, &annotated, &task).await.map(drop)
 }
 
@@ -118,9 +121,15 @@ mod tests {
     fn the_annotation_with_the_version_is_never_that_of_the_component_before() {
         let annotations = |next: &NextVersion| request("now", next)["metadata"]["annotations"].clone();
         let known = annotations(&NextVersion::Known("1.5.0".to_owned()));
-        assert_eq!(known, json!({ Keys::RESOLVE_ANNOTATION: "now", Keys::VERSION_ANNOTATION: "1.5.0" }));
+        assert_eq!(
+            known,
+            json!({ PluginKeys::RESOLVE_ANNOTATION: "now", PluginKeys::VERSION_ANNOTATION: "1.5.0" })
+        );
         let unknown = annotations(&NextVersion::Unknown);
-        assert_eq!(unknown, json!({ Keys::RESOLVE_ANNOTATION: "now", Keys::VERSION_ANNOTATION: null }));
-        assert_eq!(annotations(&NextVersion::Absent), json!({ Keys::RESOLVE_ANNOTATION: "now" }));
+        assert_eq!(
+            unknown,
+            json!({ PluginKeys::RESOLVE_ANNOTATION: "now", PluginKeys::VERSION_ANNOTATION: null })
+        );
+        assert_eq!(annotations(&NextVersion::Absent), json!({ PluginKeys::RESOLVE_ANNOTATION: "now" }));
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part};
 use machinist_plugin_host::{Content, Declared, Encoding, Packed, RawConfigMap, SourceId, shown_json};
 
@@ -30,7 +30,8 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
             let api = config_maps(&flags.cluster).await?;
             let meta = api.get_metadata(name).await;
             let meta = meta.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
-            annotation = meta.metadata.annotations.and_then(|mut all| all.remove(Keys::STATUS_ANNOTATION));
+            annotation =
+                meta.metadata.annotations.and_then(|mut all| all.remove(PluginKeys::STATUS_ANNOTATION));
             from_cluster(&api, name, &texts).await?
         }
         (None, None) => bail!("name a file, a ConfigMap with --configmap, or an artifact with --oci"),

@@ -5,7 +5,7 @@ use comfy_table::{ContentArrangement, Table};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, PartialObjectMeta};
 use machinist_api::names::labels::PLUGIN;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::shown;
 use machinist_plugin_host::status::{BundleStatus, HeldStatus, PluginStatus};
 use serde::Serialize;
@@ -78,7 +78,7 @@ pub(crate) async fn list(flags: ListFlags) -> anyhow::Result<()> {
     let namespace = &flags.cluster.namespace;
     let api = config_maps(&flags.cluster).await?;
     // A part is no plugin: the status of its plugin is on the index that names it.
-    let plugins = format!("{PLUGIN},{PLUGIN}!={}", Keys::PART_KIND);
+    let plugins = format!("{PLUGIN},{PLUGIN}!={}", PluginKeys::PART_KIND);
     let maps = api
         .list_metadata(&ListParams::default().labels(&plugins))
         .await
@@ -99,7 +99,7 @@ pub(crate) async fn list(flags: ListFlags) -> anyhow::Result<()> {
 
 fn row(map: &PartialObjectMeta<ConfigMap>) -> Row {
     let meta = &map.metadata;
-    let written = meta.annotations.as_ref().and_then(|all| all.get(Keys::STATUS_ANNOTATION));
+    let written = meta.annotations.as_ref().and_then(|all| all.get(PluginKeys::STATUS_ANNOTATION));
     let status = written.map_or_else(PluginStatus::default, |text| {
         status(text).unwrap_or_else(|error| PluginStatus {
             reason: Some(shown(&format!("its status annotation cannot be read: {error}"))),
@@ -184,7 +184,7 @@ mod tests {
 
     fn check(annotation: &str) -> String {
         let map: PartialObjectMeta<ConfigMap> = serde_json::from_value(json!({
-            "metadata": { "name": "sim", "annotations": { Keys::STATUS_ANNOTATION: annotation } },
+            "metadata": { "name": "sim", "annotations": { PluginKeys::STATUS_ANNOTATION: annotation } },
         }))
         .unwrap();
         table(&[row(&map)]).to_string()

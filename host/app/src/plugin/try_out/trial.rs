@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
 use machinist_api::names::labels::PLUGIN;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::status::{HeldStatus, ON_TRIAL, PROMOTED, PluginStatus, RolloutStatus, WITHDRAWN};
 use serde_json::json;
 
@@ -111,7 +111,7 @@ async fn request(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
 }
 
 async fn annotate(api: &Api<ConfigMap>, map: &str, word: Option<String>) -> anyhow::Result<()> {
-    let patch = json!({ "metadata": { "annotations": { Keys::ROLLOUT_ANNOTATION: word } } });
+    let patch = json!({ "metadata": { "annotations": { PluginKeys::ROLLOUT_ANNOTATION: word } } });
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
     let written = api.patch(map, &params, &Patch::Merge(patch)).await;
     written.map_err(|error| explained(error, &format!("annotate ConfigMap {map}")))?;
@@ -120,7 +120,7 @@ async fn annotate(api: &Api<ConfigMap>, map: &str, word: Option<String>) -> anyh
 
 /// Reads the statuses of all drivers, by ConfigMap.
 async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Vec<(String, PluginStatus)>> {
-    let drivers = ListParams::default().labels(&format!("{PLUGIN}={}", Keys::DRIVER_KIND));
+    let drivers = ListParams::default().labels(&format!("{PLUGIN}={}", PluginKeys::DRIVER_KIND));
     let maps = api.list_metadata(&drivers).await;
     let maps = maps.map_err(|error| {
         explained(error, &format!("list the drivers of namespace {}", flags.cluster.namespace))
@@ -129,7 +129,7 @@ async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Ve
         .items
         .into_iter()
         .filter_map(|map| {
-            Some((map.metadata.name?, map.metadata.annotations?.remove(Keys::STATUS_ANNOTATION)?))
+            Some((map.metadata.name?, map.metadata.annotations?.remove(PluginKeys::STATUS_ANNOTATION)?))
         })
         .map(|(name, text)| (name, readable_status(&text)));
     Ok(statuses.collect())
@@ -195,7 +195,7 @@ async fn wait(
             .metadata
             .annotations
             .unwrap_or_default()
-            .remove(Keys::STATUS_ANNOTATION)
+            .remove(PluginKeys::STATUS_ANNOTATION)
             .unwrap_or_default();
         let status = readable_status(&text);
         if is_done(&status, held, wish) {
