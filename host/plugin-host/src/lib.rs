@@ -25,7 +25,7 @@
 //! | `output_limits` | limits on texts of components |
 //! | `metrics` | a row for each metric |
 //!
-//! [`Keys`] has the labels, annotations and keys of a plugin's ConfigMap, [`parts`] a component in parts, and
+//! [`PluginKeys`] has the labels, annotations and keys of a plugin's ConfigMap, [`parts`] a component in parts, and
 //! [`component`] the check of a component's imports and exports.
 
 mod auth;
@@ -87,7 +87,7 @@ pub use registry::report::PluginState;
 pub use registry::report::{PluginReport, ReadyReport, ReleaseReport};
 pub use sources::configmap::RawConfigMap;
 pub use sources::fetch::PullSecrets;
-pub use sources::keys::Keys;
+pub use sources::keys::PluginKeys;
 pub use sources::release::Release;
 pub use sources::remote::LoopbackRegistries;
 pub use sources::signatures::ceiling::GrantsCeiling;

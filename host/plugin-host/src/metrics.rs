@@ -17,10 +17,10 @@ use prometheus_client::registry::Registry;
 #[derive(Clone)]
 pub(crate) struct Series<M, const N: usize> {
     names: [&'static str; N],
-    family: Family<Labels<N>, M, fn() -> M>,
+    family: Family<SeriesLabels<N>, M, fn() -> M>,
 }
 
-type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
+type SeriesLabels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 
 impl<M: Clone, const N: usize> Series<M, N> {
     pub(crate) fn new(names: [&'static str; N], make: fn() -> M) -> Self {
@@ -307,7 +307,7 @@ impl Metrics {
     }
 }
 
-/// What is shown of a source: its state, and the tier of the code that it holds.
+/// A source as metrics show it: its state, and the tier of the code that it holds.
 pub(crate) struct SourceStates<'a> {
     pub(crate) plugin: &'a PluginName,
     pub(crate) source: String,

@@ -15,7 +15,7 @@ use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 
 /// The calls of drivers, one row each. `$table` is a macro that gets all rows: [`Drivers`] is made of them, and so is
-/// each type that stands before drivers. The rows about a Machine name their operation.
+/// each type that wraps drivers. The rows about a Machine name their operation.
 #[macro_export]
 macro_rules! each_driver_call {
     ($table:ident) => {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use machinist_core::value::id::ProviderName;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::{About, CacheKey, Encoding, HostSettings, Packed, PluginHost, RawConfigMap};
 use serde_json::Value;
 
@@ -138,10 +138,10 @@ async fn describe(component: &Bytes, profile: &Profile, compiling: &CompileSetti
     let host = PluginHost::start(settings).map_err(Error::Host)?;
     let map = RawConfigMap {
         name: "driver".to_owned(),
-        labels: [(Keys::KIND_LABEL.to_owned(), "driver".to_owned())].into(),
+        labels: [(PluginKeys::KIND_LABEL.to_owned(), "driver".to_owned())].into(),
         data: [
-            (Keys::SETTINGS.to_owned(), Value::Object(profile.settings.clone()).to_string()),
-            (Keys::GRANTS_JSON.to_owned(), Value::Object(profile.grants.clone()).to_string()),
+            (PluginKeys::SETTINGS.to_owned(), Value::Object(profile.settings.clone()).to_string()),
+            (PluginKeys::GRANTS_JSON.to_owned(), Value::Object(profile.grants.clone()).to_string()),
         ]
         .into(),
         binary_data: [(Encoding::None.key().to_owned(), Bytes::new())].into(),

@@ -14,7 +14,7 @@ use faulty_http::Upstream;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::testing::{EgressSettings, StartError};
 use machinist_plugin_host::{
     CacheKey, Encoding, HostSettings, PluginHost, PluginState, RawConfigMap, Resolve,
@@ -176,10 +176,10 @@ async fn load(host: &PluginHost, kind: StageKind, profile: &Profile, component: 
         namespace: "conformance".to_owned(),
         name: "driver".to_owned(),
         uid: "driver".to_owned(),
-        labels: BTreeMap::from([(Keys::KIND_LABEL.to_owned(), "driver".to_owned())]),
+        labels: BTreeMap::from([(PluginKeys::KIND_LABEL.to_owned(), "driver".to_owned())]),
         data: BTreeMap::from([
-            (Keys::SETTINGS.to_owned(), Value::Object(profile.settings.clone()).to_string()),
-            (Keys::GRANTS_JSON.to_owned(), grants(kind, profile)),
+            (PluginKeys::SETTINGS.to_owned(), Value::Object(profile.settings.clone()).to_string()),
+            (PluginKeys::GRANTS_JSON.to_owned(), grants(kind, profile)),
         ]),
         binary_data: BTreeMap::from([(Encoding::None.key().to_owned(), component.clone())]),
         ..RawConfigMap::default()

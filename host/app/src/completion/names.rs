@@ -11,7 +11,7 @@ use kube::core::NamespaceResourceScope;
 use kube::{Api, Resource};
 use machinist_api::names::labels::PLUGIN;
 use machinist_api::{Machine, MachineDeployment, MachineSet};
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use serde::de::DeserializeOwned;
 
 use super::Question;
@@ -61,11 +61,11 @@ async fn plugins(question: &Question, command: &str) -> Option<Vec<String>> {
     let namespace = question.flags.get("namespace").cloned();
     let namespace = namespace.unwrap_or_else(|| NAMESPACE.to_owned());
     let api: Api<ConfigMap> = Api::namespaced(client_of(&place(question).access).await.ok()?, &namespace);
-    let plugins = format!("{PLUGIN},{PLUGIN}!={}", Keys::PART_KIND);
+    let plugins = format!("{PLUGIN},{PLUGIN}!={}", PluginKeys::PART_KIND);
     let listed = api.list_metadata(&ListParams::default().labels(&plugins).limit(MOST)).await.ok()?;
     let maps = listed.items.into_iter().filter_map(|map| {
         let name = map.metadata.name?;
-        let plugin = map.metadata.labels.and_then(|mut labels| labels.remove(Keys::NAME_LABEL));
+        let plugin = map.metadata.labels.and_then(|mut labels| labels.remove(PluginKeys::NAME_LABEL));
         Some((plugin.unwrap_or_else(|| name.clone()), name))
     });
     Some(offered(maps, command, &question.begun))

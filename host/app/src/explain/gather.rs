@@ -10,7 +10,7 @@ use kube::{Api, Client};
 use machinist_api::names::labels::{NODE, PLUGIN};
 use machinist_api::{Machine, MachineClass};
 use machinist_core::value::id::ObjectKey;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::status::PluginStatus;
 use machinist_runtime::client::clusters::{Access, client, config};
 use machinist_runtime::machine_query::MachineDetails;
@@ -123,10 +123,9 @@ async fn plugin(control: &Client, class: &Lookup<MachineClass>, namespace: &str)
             ));
         }
     };
-    let statuses = maps
-        .items
-        .into_iter()
-        .filter_map(|map| Some(readable_status(map.metadata.annotations?.get(Keys::STATUS_ANNOTATION)?)));
+    let statuses = maps.items.into_iter().filter_map(|map| {
+        Some(readable_status(map.metadata.annotations?.get(PluginKeys::STATUS_ANNOTATION)?))
+    });
     let serves = |status: &PluginStatus| {
         let held = status.held.as_ref().filter(|_| status.serving);
         held.is_some_and(|held| held.providers.contains(&provider))

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::core::ObjectMeta;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{RawConfigMap, shown};
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub(crate) async fn patch(
 
 /// The status annotation, which the host writes.
 pub(crate) fn status_annotation(meta: &ObjectMeta) -> Option<&str> {
-    meta.annotations.as_ref()?.get(Keys::STATUS_ANNOTATION).map(String::as_str)
+    meta.annotations.as_ref()?.get(PluginKeys::STATUS_ANNOTATION).map(String::as_str)
 }
 
 /// As the host sees it.

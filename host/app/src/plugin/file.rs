@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::component::Contract;
 use machinist_plugin_host::{
     CacheKey, Declared, Digest, Encoding, HostSettings, Inspected, Packed, PluginHost, RawConfigMap,
@@ -61,18 +61,18 @@ impl Texts {
     /// Puts them in the place of what is there.
     pub(crate) fn replace(&self, data: &mut BTreeMap<String, String>) {
         if let Some(settings) = &self.settings {
-            data.insert(Keys::SETTINGS.to_owned(), settings.clone());
+            data.insert(PluginKeys::SETTINGS.to_owned(), settings.clone());
         }
         if let Some(grants) = &self.grants {
-            data.remove(Keys::GRANTS_JSON);
-            data.insert(Keys::GRANTS_YAML.to_owned(), grants.clone());
+            data.remove(PluginKeys::GRANTS_JSON);
+            data.insert(PluginKeys::GRANTS_YAML.to_owned(), grants.clone());
         }
         if let Some(terms) = &self.terms {
-            data.remove(Keys::TERMS_JSON);
-            data.insert(Keys::TERMS_YAML.to_owned(), terms.clone());
+            data.remove(PluginKeys::TERMS_JSON);
+            data.insert(PluginKeys::TERMS_YAML.to_owned(), terms.clone());
         }
         if let Some(rollout) = &self.rollout {
-            data.insert(Keys::ROLLOUT_YAML.to_owned(), rollout.clone());
+            data.insert(PluginKeys::ROLLOUT_YAML.to_owned(), rollout.clone());
         }
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn declared(name: &str, component: Packed, texts: &Texts) -> anyhow::
     let contract = component.unpack().map_or(Contract::Driver, |bytes| Contract::of(&bytes));
     let mut raw = RawConfigMap {
         name: name.to_owned(),
-        labels: BTreeMap::from([(Keys::KIND_LABEL.to_owned(), contract.label().to_owned())]),
+        labels: BTreeMap::from([(PluginKeys::KIND_LABEL.to_owned(), contract.label().to_owned())]),
         binary_data: BTreeMap::from([(Encoding::None.key().to_owned(), Bytes::new())]),
         ..RawConfigMap::default()
     };

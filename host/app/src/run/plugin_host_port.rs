@@ -12,7 +12,7 @@ use machinist_core::driver::{
 use machinist_core::health_policy::{Mode, PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{
     CodeTier, PluginHost, PluginReport, PluginState, PolicyTerms, RawConfigMap, ReadyReport, Release,
@@ -135,7 +135,7 @@ fn port_status(report: &PluginReport, uid: String) -> PortStatus {
         message: message(report),
         status: PluginStatus::from(report).to_json(),
         providers,
-        is_policy: report.kind == Keys::POLICY_KIND,
+        is_policy: report.kind == PluginKeys::POLICY_KIND,
     }
 }
 
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_runtime_writes_the_annotation_that_the_plugin_host_reads() {
-        assert_eq!(machinist_runtime::client::field_manager::PLUGIN_STATUS, Keys::STATUS_ANNOTATION);
+        assert_eq!(machinist_runtime::client::field_manager::PLUGIN_STATUS, PluginKeys::STATUS_ANNOTATION);
     }
 
     #[test]

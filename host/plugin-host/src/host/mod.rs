@@ -68,7 +68,7 @@ use crate::resources::rate::CallRates;
 use crate::resources::threads::{Guests, Threads};
 use crate::sources::configmap::RawConfigMap;
 use crate::sources::fetch::Fetcher;
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 use crate::sources::remote::Origin;
 use crate::sources::signatures::counters::Counters;
 use crate::sources::{self, Declared, SourceId};
@@ -253,7 +253,7 @@ impl PluginHost {
     /// the label is withdrawn.
     pub async fn declare(&self, raw: RawConfigMap) {
         let id = raw.source();
-        if !raw.labels.contains_key(Keys::KIND_LABEL) {
+        if !raw.labels.contains_key(PluginKeys::KIND_LABEL) {
             return self.withdraw(id).await;
         }
         let inner = Arc::clone(self.inner());

@@ -2,7 +2,7 @@
 
 use super::tests::Fixture;
 use super::*;
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 
 const WHOLE: Eligibility = Eligibility::Whole;
 
@@ -23,7 +23,7 @@ fn attack_an_old_signed_version_gets_no_place_beside_a_later_one() {
     world.check(&[("aws", "v2")]);
     world.is_displaced("one", &["counter 1", "with 2", "plugin sign --configmap"]);
     // Neither a deletion of the later one nor a version in an annotation brings it back.
-    let annotations = BTreeMap::from([(Keys::VERSION_ANNOTATION.to_owned(), "99.0.0".to_owned())]);
+    let annotations = BTreeMap::from([(PluginKeys::VERSION_ANNOTATION.to_owned(), "99.0.0".to_owned())]);
     world.registry.grow(&Fixture::id("one"), Age::of(&annotations, None), world.now);
     world.check(&[("aws", "v2")]);
     world.withdraw("two");

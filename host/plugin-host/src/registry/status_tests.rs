@@ -15,7 +15,7 @@ use crate::registry::report::PluginState;
 use crate::registry::report::ReleaseReport;
 use crate::sources::SourceId;
 use crate::sources::configmap::RawConfigMap;
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 use crate::sources::release::Release;
 use crate::sources::remote::Resolved;
 use crate::sources::status::{BundleStatus, CallCounts};
@@ -165,7 +165,7 @@ fn a_written_status_is_read_whole() {
     for line in WRITTEN.lines() {
         let status = PluginStatus::parse(line).expect("it can be read");
         assert_eq!(status.to_json(), line);
-        let annotations = BTreeMap::from([(Keys::STATUS_ANNOTATION.to_owned(), line.to_owned())]);
+        let annotations = BTreeMap::from([(PluginKeys::STATUS_ANNOTATION.to_owned(), line.to_owned())]);
         assert_eq!(PluginStatus::of(&annotations), status);
     }
 }
@@ -173,7 +173,7 @@ fn a_written_status_is_read_whole() {
 #[test]
 fn a_field_of_another_type_counts_as_absent_and_the_others_are_read() {
     let of = |text: &str| {
-        PluginStatus::of(&BTreeMap::from([(Keys::STATUS_ANNOTATION.to_owned(), text.to_owned())]))
+        PluginStatus::of(&BTreeMap::from([(PluginKeys::STATUS_ANNOTATION.to_owned(), text.to_owned())]))
     };
     let status = of(r#"{"plugin":"sim","serving":"yes","warnings":7,"held":8,"serves":["sim"],"later":{}}"#);
     let expected =

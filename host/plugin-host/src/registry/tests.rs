@@ -2,7 +2,7 @@ use jiff::SignedDuration;
 
 use super::*;
 use crate::sources::configmap::RawConfigMap;
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 
 /// Drives a registry in short calls; texts take the place of generations.
 pub(super) struct Fixture {
@@ -360,7 +360,7 @@ impl Fixture {
     }
 
     fn grow(&mut self, source: &str, version: &str, created: i64) {
-        let annotations = BTreeMap::from([(Keys::VERSION_ANNOTATION.to_owned(), version.to_owned())]);
+        let annotations = BTreeMap::from([(PluginKeys::VERSION_ANNOTATION.to_owned(), version.to_owned())]);
         let age = Age::of(&annotations, Timestamp::from_second(created).ok());
         self.registry.grow(&Self::id(source), age, self.now);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use semver::Version;
 
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 use crate::sources::status::PluginStatus;
 
 /// The age of a source. Nothing in it changes when objects are restored from a copy or created again from a manifest,
@@ -21,7 +21,9 @@ impl Age {
     /// Reads the annotations of a ConfigMap.
     pub(crate) fn of(annotations: &BTreeMap<String, String>, created: Option<Timestamp>) -> Self {
         Self {
-            version: annotations.get(Keys::VERSION_ANNOTATION).and_then(|text| text.trim().parse().ok()),
+            version: annotations
+                .get(PluginKeys::VERSION_ANNOTATION)
+                .and_then(|text| text.trim().parse().ok()),
             has_served: PluginStatus::of(annotations).serving,
             created,
         }
@@ -29,12 +31,12 @@ impl Age {
 
     /// Returns a warning where the annotation is no version.
     pub(crate) fn warning(annotations: &BTreeMap<String, String>) -> Option<String> {
-        let text = annotations.get(Keys::VERSION_ANNOTATION)?;
+        let text = annotations.get(PluginKeys::VERSION_ANNOTATION)?;
         let error = text.trim().parse::<Version>().err()?;
         let shown: String = text.chars().take(100).collect();
         Some(format!(
             "annotation {} is no version such as 1.4.0, and counts as not set: {shown:?}: {error}",
-            Keys::VERSION_ANNOTATION
+            PluginKeys::VERSION_ANNOTATION
         ))
     }
 
@@ -67,7 +69,8 @@ mod tests {
     use super::*;
 
     fn age(version: Option<&str>, second: i64) -> Age {
-        let annotations = version.map(|version| (Keys::VERSION_ANNOTATION.to_owned(), version.to_owned()));
+        let annotations =
+            version.map(|version| (PluginKeys::VERSION_ANNOTATION.to_owned(), version.to_owned()));
         Age::of(&annotations.into_iter().collect(), Timestamp::from_second(second).ok())
     }
 
@@ -88,7 +91,7 @@ mod tests {
     fn nonsense_counts_as_not_set_and_is_named() {
         assert_eq!(age(Some("latest"), 7), age(None, 7));
         let warning = |text: &str| {
-            Age::warning(&BTreeMap::from([(Keys::VERSION_ANNOTATION.to_owned(), text.to_owned())]))
+            Age::warning(&BTreeMap::from([(PluginKeys::VERSION_ANNOTATION.to_owned(), text.to_owned())]))
         };
         assert!(
             warning("latest")
@@ -101,7 +104,7 @@ mod tests {
     #[test]
     fn a_plugin_that_has_served_comes_before_one_that_was_made_earlier() {
         let status = |text: &str| {
-            let annotations = BTreeMap::from([(Keys::STATUS_ANNOTATION.to_owned(), text.to_owned())]);
+            let annotations = BTreeMap::from([(PluginKeys::STATUS_ANNOTATION.to_owned(), text.to_owned())]);
             Age::of(&annotations, Timestamp::from_second(9).ok())
         };
         let served = status(r#"{"serving":true}"#);

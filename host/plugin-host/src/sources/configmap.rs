@@ -48,7 +48,7 @@ use super::{
 };
 use crate::grants::Grants;
 use crate::health_policy::PolicyTerms;
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 use crate::sources::release::{Release, ReleaseMode};
 
 /// The parts of a ConfigMap that matter here.
@@ -97,7 +97,7 @@ impl RawConfigMap {
 
     /// True for a part of a component; a part alone is no plugin.
     pub fn is_part(&self) -> bool {
-        self.labels.get(Keys::KIND_LABEL).is_some_and(|kind| kind == Keys::PART_KIND)
+        self.labels.get(PluginKeys::KIND_LABEL).is_some_and(|kind| kind == PluginKeys::PART_KIND)
     }
 
     /// Its content. Hashes up to a megabyte.
@@ -108,7 +108,7 @@ impl RawConfigMap {
             hash.update(bytes);
         };
         part(self.uid.as_bytes());
-        for label in [Keys::KIND_LABEL, Keys::NAME_LABEL] {
+        for label in [PluginKeys::KIND_LABEL, PluginKeys::NAME_LABEL] {
             part(self.labels.get(label).map_or(&b"\0absent"[..], |value| value.as_bytes()));
         }
         for (key, value) in &self.data {
@@ -116,8 +116,12 @@ impl RawConfigMap {
             part(value.as_bytes());
         }
         // The request to resolve a tag again is content; its result is not.
-        if self.data.contains_key(Keys::OCI_KEY) {
-            part(self.annotations.get(Keys::RESOLVE_ANNOTATION).map_or(&b""[..], |asked| asked.as_bytes()));
+        if self.data.contains_key(PluginKeys::OCI_KEY) {
+            part(
+                self.annotations
+                    .get(PluginKeys::RESOLVE_ANNOTATION)
+                    .map_or(&b""[..], |asked| asked.as_bytes()),
+            );
         }
         part(b"\0binary");
         for (key, value) in &self.binary_data {
@@ -129,7 +133,7 @@ impl RawConfigMap {
 
     /// The plugin that this ConfigMap is a version of, by its labels alone.
     pub fn plugin_name(&self) -> PluginName {
-        PluginName::new(self.labels.get(Keys::NAME_LABEL).map_or(self.name.as_str(), String::as_str))
+        PluginName::new(self.labels.get(PluginKeys::NAME_LABEL).map_or(self.name.as_str(), String::as_str))
     }
 
     /// Its place among the versions of its plugin.
@@ -142,19 +146,23 @@ impl RawConfigMap {
     /// Fails with [`Error::NotAPlugin`] when it is not meant for this host, and otherwise with what is wrong in it. The
     /// component itself is not looked at.
     pub fn declared(&self) -> Result<Declared<Content>, Error> {
-        let kind = match self.labels.get(Keys::KIND_LABEL).map(String::as_str) {
+        let kind = match self.labels.get(PluginKeys::KIND_LABEL).map(String::as_str) {
             None => return Err(Error::NotAPlugin),
-            Some(Keys::DRIVER_KIND) => PluginKind::Driver,
-            Some(Keys::POLICY_KIND) => PluginKind::HealthPolicy(self.terms()?),
-            Some(Keys::PART_KIND) => return Err(Error::IsPart),
+            Some(PluginKeys::DRIVER_KIND) => PluginKind::Driver,
+            Some(PluginKeys::POLICY_KIND) => PluginKind::HealthPolicy(self.terms()?),
+            Some(PluginKeys::PART_KIND) => return Err(Error::IsPart),
             Some(kind) => return Err(Error::UnknownKind { kind: kind.to_owned() }),
         };
         let plugin = self.plugin_name();
         if plugin.is_empty() {
             return Err(Error::EmptyName);
         }
-        let digest =
-            self.data.get(Keys::SHA256).map(|text| super::digest(text)).transpose().map_err(Error::Digest)?;
+        let digest = self
+            .data
+            .get(PluginKeys::SHA256)
+            .map(|text| super::digest(text))
+            .transpose()
+            .map_err(Error::Digest)?;
         let component = self.component()?;
         if matches!(component, Content::Parts(_)) && digest.is_none() {
             return Err(Error::PartsWithoutDigest);
@@ -165,7 +173,7 @@ impl RawConfigMap {
             age: self.age(),
             component,
             digest,
-            signature: self.data.get(Keys::SIGNATURE).cloned(),
+            signature: self.data.get(PluginKeys::SIGNATURE).cloned(),
             bundle: self.bundle()?,
             texts: self.texts(),
             settings: self.settings()?,
@@ -179,9 +187,10 @@ impl RawConfigMap {
     fn component(&self) -> Result<Content, Error> {
         let whole =
             Encoding::ALL.into_iter().filter(|encoding| self.binary_data.contains_key(encoding.key()));
-        let index = self.data.get(Keys::INDEX_KEY);
-        let remote = self.data.get(Keys::OCI_KEY);
-        let elsewhere = index.map(|_| Keys::INDEX_KEY).into_iter().chain(remote.map(|_| Keys::OCI_KEY));
+        let index = self.data.get(PluginKeys::INDEX_KEY);
+        let remote = self.data.get(PluginKeys::OCI_KEY);
+        let elsewhere =
+            index.map(|_| PluginKeys::INDEX_KEY).into_iter().chain(remote.map(|_| PluginKeys::OCI_KEY));
         let mut keys = whole.clone().map(Encoding::key).chain(elsewhere);
         if let (Some(first), Some(second)) = (keys.next(), keys.next()) {
             return Err(Error::TwoComponents { first, second });
@@ -197,7 +206,7 @@ impl RawConfigMap {
                 return Ok(Content::Whole(Packed::whole(encoding, bytes.clone())));
             }
         }
-        if self.binary_data.contains_key(Keys::INDEX_KEY) {
+        if self.binary_data.contains_key(PluginKeys::INDEX_KEY) {
             return Err(Error::IndexAsBytes);
         }
         match Encoding::ALL.map(Encoding::key).into_iter().find(|&key| self.data.contains_key(key)) {
@@ -207,16 +216,16 @@ impl RawConfigMap {
     }
 
     fn bundle(&self) -> Result<Option<SignedBundle>, Error> {
-        match (self.data.get(Keys::BUNDLE), self.data.get(Keys::BUNDLE_SIGNATURE)) {
+        match (self.data.get(PluginKeys::BUNDLE), self.data.get(PluginKeys::BUNDLE_SIGNATURE)) {
             (None, None) => Ok(None),
             (Some(text), Some(signature)) => {
                 Ok(Some(SignedBundle { text: text.clone(), signature: signature.clone() }))
             }
             (Some(_), None) => {
-                Err(Error::HalfBundle { present: Keys::BUNDLE, absent: Keys::BUNDLE_SIGNATURE })
+                Err(Error::HalfBundle { present: PluginKeys::BUNDLE, absent: PluginKeys::BUNDLE_SIGNATURE })
             }
             (None, Some(_)) => {
-                Err(Error::HalfBundle { present: Keys::BUNDLE_SIGNATURE, absent: Keys::BUNDLE })
+                Err(Error::HalfBundle { present: PluginKeys::BUNDLE_SIGNATURE, absent: PluginKeys::BUNDLE })
             }
         }
     }
@@ -228,14 +237,14 @@ impl RawConfigMap {
             text.map(|text| ContentDigest::of(text.as_bytes()))
         };
         Texts {
-            grants: digest(&[Keys::GRANTS_YAML, Keys::GRANTS_JSON]),
-            settings: digest(&[Keys::SETTINGS]),
-            terms: digest(&[Keys::TERMS_YAML, Keys::TERMS_JSON]),
+            grants: digest(&[PluginKeys::GRANTS_YAML, PluginKeys::GRANTS_JSON]),
+            settings: digest(&[PluginKeys::SETTINGS]),
+            terms: digest(&[PluginKeys::TERMS_YAML, PluginKeys::TERMS_JSON]),
         }
     }
 
     fn settings(&self) -> Result<Arc<str>, Error> {
-        let Some(text) = self.data.get(Keys::SETTINGS) else { return Ok(Arc::from("{}")) };
+        let Some(text) = self.data.get(PluginKeys::SETTINGS) else { return Ok(Arc::from("{}")) };
         match serde_json::from_str(text) {
             Ok(serde_json::Value::Object(_)) => Ok(Arc::from(text.as_str())),
             Ok(_) => Err(Error::Settings(None)),
@@ -244,7 +253,7 @@ impl RawConfigMap {
     }
 
     fn grants(&self) -> Result<Arc<Grants>, Error> {
-        let text = match (self.data.get(Keys::GRANTS_YAML), self.data.get(Keys::GRANTS_JSON)) {
+        let text = match (self.data.get(PluginKeys::GRANTS_YAML), self.data.get(PluginKeys::GRANTS_JSON)) {
             (Some(_), Some(_)) => return Err(Error::TwoGrants),
             (Some(text), None) | (None, Some(text)) => text,
             (None, None) => "{}",
@@ -253,21 +262,22 @@ impl RawConfigMap {
     }
 
     fn rollout(&self) -> Result<Option<Arc<Release>>, Error> {
-        let Some(text) = self.data.get(Keys::ROLLOUT_YAML) else { return Ok(None) };
+        let Some(text) = self.data.get(PluginKeys::ROLLOUT_YAML) else { return Ok(None) };
         let rollout = Release::parse(text).map_err(Error::Release)?;
         Ok((rollout.mode != ReleaseMode::All).then(|| Arc::new(rollout)))
     }
 
     fn terms(&self) -> Result<PolicyTerms, Error> {
-        if self.data.contains_key(Keys::ROLLOUT_YAML) {
+        if self.data.contains_key(PluginKeys::ROLLOUT_YAML) {
             return Err(Error::ReleaseOfPolicy);
         }
-        if let Some(key) =
-            [Keys::GRANTS_YAML, Keys::GRANTS_JSON].into_iter().find(|&key| self.data.contains_key(key))
+        if let Some(key) = [PluginKeys::GRANTS_YAML, PluginKeys::GRANTS_JSON]
+            .into_iter()
+            .find(|&key| self.data.contains_key(key))
         {
             return Err(Error::GrantsOfPolicy { key });
         }
-        let text = match (self.data.get(Keys::TERMS_YAML), self.data.get(Keys::TERMS_JSON)) {
+        let text = match (self.data.get(PluginKeys::TERMS_YAML), self.data.get(PluginKeys::TERMS_JSON)) {
             (Some(_), Some(_)) => return Err(Error::TwoTerms),
             (Some(text), None) | (None, Some(text)) => text,
             (None, None) => "{}",
@@ -277,9 +287,9 @@ impl RawConfigMap {
 
     /// Returns the role. `None`: the label has no known value.
     pub(crate) fn role(&self) -> Option<Contract> {
-        match self.labels.get(Keys::KIND_LABEL)?.as_str() {
-            Keys::DRIVER_KIND => Some(Contract::Driver),
-            Keys::POLICY_KIND => Some(Contract::HealthPolicy),
+        match self.labels.get(PluginKeys::KIND_LABEL)?.as_str() {
+            PluginKeys::DRIVER_KIND => Some(Contract::Driver),
+            PluginKeys::POLICY_KIND => Some(Contract::HealthPolicy),
             _ => None,
         }
     }
@@ -287,7 +297,8 @@ impl RawConfigMap {
     /// Of a policy: its terms, or what is assumed where they cannot be read. Everything else of it may be wrong.
     pub(crate) fn assumed_terms(&self) -> Option<PolicyTerms> {
         self.role().filter(|role| *role == Contract::HealthPolicy)?;
-        let texts = [Keys::TERMS_YAML, Keys::TERMS_JSON].into_iter().filter_map(|key| self.data.get(key));
+        let texts =
+            [PluginKeys::TERMS_YAML, PluginKeys::TERMS_JSON].into_iter().filter_map(|key| self.data.get(key));
         let texts: Vec<&str> = texts.map(String::as_str).collect();
         Some(match texts[..] {
             [] => PolicyTerms::default(),
@@ -299,19 +310,21 @@ impl RawConfigMap {
 
     fn warnings(&self, kind: &PluginKind) -> Vec<String> {
         let of_kind = match kind {
-            PluginKind::Driver => &[Keys::GRANTS_YAML, Keys::GRANTS_JSON, Keys::ROLLOUT_YAML][..],
-            PluginKind::HealthPolicy(_) => &[Keys::TERMS_YAML, Keys::TERMS_JSON],
+            PluginKind::Driver => {
+                &[PluginKeys::GRANTS_YAML, PluginKeys::GRANTS_JSON, PluginKeys::ROLLOUT_YAML][..]
+            }
+            PluginKind::HealthPolicy(_) => &[PluginKeys::TERMS_YAML, PluginKeys::TERMS_JSON],
         };
         let known = [
             &[
-                Keys::SHA256,
-                Keys::SIGNATURE,
-                Keys::BUNDLE,
-                Keys::BUNDLE_SIGNATURE,
-                Keys::SETTINGS,
-                Keys::INDEX_KEY,
-                Keys::OCI_KEY,
-                Keys::PULL_SECRET_KEY,
+                PluginKeys::SHA256,
+                PluginKeys::SIGNATURE,
+                PluginKeys::BUNDLE,
+                PluginKeys::BUNDLE_SIGNATURE,
+                PluginKeys::SETTINGS,
+                PluginKeys::INDEX_KEY,
+                PluginKeys::OCI_KEY,
+                PluginKeys::PULL_SECRET_KEY,
             ],
             of_kind,
         ]
@@ -338,7 +351,7 @@ mod tests {
         RawConfigMap {
             namespace: "machinist".to_owned(),
             name: "sim-1".to_owned(),
-            labels: BTreeMap::from([(Keys::KIND_LABEL.to_owned(), "driver".to_owned())]),
+            labels: BTreeMap::from([(PluginKeys::KIND_LABEL.to_owned(), "driver".to_owned())]),
             binary_data: BTreeMap::from([(WASM.to_owned(), Bytes::from_static(b"\0asm"))]),
             ..RawConfigMap::default()
         }
@@ -363,10 +376,10 @@ mod tests {
     #[test]
     fn a_configmap_declares_a_plugin_or_says_what_is_wrong() {
         check(|_| {}, "sim-1 []");
-        check(|raw| drop(raw.labels.insert(Keys::NAME_LABEL.to_owned(), "sim".to_owned())), "sim []");
+        check(|raw| drop(raw.labels.insert(PluginKeys::NAME_LABEL.to_owned(), "sim".to_owned())), "sim []");
         check(|raw| raw.labels.clear(), "the label machinist.dev/plugin is absent");
         check(
-            |raw| drop(raw.labels.insert(Keys::KIND_LABEL.to_owned(), "x".to_owned())),
+            |raw| drop(raw.labels.insert(PluginKeys::KIND_LABEL.to_owned(), "x".to_owned())),
             "label machinist.dev/plugin is \"x\"; this host knows \"driver\" and \"health-policy\"",
         );
         check(
@@ -397,30 +410,35 @@ mod tests {
         let index = INDEX.replace("\"aa\"", &format!("\"{digest}\""));
         let with_index = |raw: &mut RawConfigMap| {
             raw.binary_data.clear();
-            raw.data.insert(Keys::INDEX_KEY.to_owned(), index.clone());
+            raw.data.insert(PluginKeys::INDEX_KEY.to_owned(), index.clone());
         };
-        check(data(Keys::INDEX_KEY, &index), "there is both plugin.wasm and parts.json: keep one of them");
+        check(
+            data(PluginKeys::INDEX_KEY, &index),
+            "there is both plugin.wasm and parts.json: keep one of them",
+        );
         check(with_index, "parts.json needs sha256 beside it, the digest of the whole component");
         check(
             |raw| {
                 with_index(raw);
-                raw.data.insert(Keys::SHA256.to_owned(), digest.clone());
+                raw.data.insert(PluginKeys::SHA256.to_owned(), digest.clone());
             },
             "sim-1 []",
         );
         check(
             |raw| {
                 raw.binary_data.clear();
-                raw.data.insert(Keys::INDEX_KEY.to_owned(), INDEX.to_owned());
+                raw.data.insert(PluginKeys::INDEX_KEY.to_owned(), INDEX.to_owned());
             },
             "parts.json is wrong",
         );
         check(
-            |raw| raw.binary_data = BTreeMap::from([(Keys::INDEX_KEY.to_owned(), Bytes::new())]),
+            |raw| raw.binary_data = BTreeMap::from([(PluginKeys::INDEX_KEY.to_owned(), Bytes::new())]),
             "parts.json belongs into data, not binaryData",
         );
         check(
-            |raw| drop(raw.labels.insert(Keys::KIND_LABEL.to_owned(), Keys::PART_KIND.to_owned())),
+            |raw| {
+                drop(raw.labels.insert(PluginKeys::KIND_LABEL.to_owned(), PluginKeys::PART_KIND.to_owned()))
+            },
             "it is a part of a plugin, not a plugin",
         );
     }
@@ -444,7 +462,7 @@ mod tests {
         annotated.resource_version = "7".to_owned();
         assert_eq!(before.fingerprint(), annotated.fingerprint());
         let mut changed = driver();
-        changed.data.insert(Keys::SETTINGS.to_owned(), "{}".to_owned());
+        changed.data.insert(PluginKeys::SETTINGS.to_owned(), "{}".to_owned());
         assert_ne!(before.fingerprint(), changed.fingerprint());
     }
 }

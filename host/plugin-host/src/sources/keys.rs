@@ -1,9 +1,9 @@
 //! The names in a plugin's ConfigMap that others read and write.
 
 /// The labels, annotations and keys of a plugin's ConfigMap.
-pub enum Keys {}
+pub enum PluginKeys {}
 
-impl Keys {
+impl PluginKeys {
     /// Marks a ConfigMap as a plugin; its value is the kind.
     pub const KIND_LABEL: &str = "machinist.dev/plugin";
     /// The value of [`KIND_LABEL`] on a driver.

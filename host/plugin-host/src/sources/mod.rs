@@ -34,7 +34,7 @@ use machinist_core::value::id::{Name, Namespace, PluginName};
 
 use crate::grants::Grants;
 use crate::health_policy::{PolicyTerms, PolicyTermsError};
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 use crate::sources::release::{Release, ReleaseError};
 use crate::target;
 
@@ -139,8 +139,8 @@ impl Contract {
     /// The value of the label on a ConfigMap with such a component.
     pub fn label(self) -> &'static str {
         match self {
-            Self::Driver => Keys::DRIVER_KIND,
-            Self::HealthPolicy => Keys::POLICY_KIND,
+            Self::Driver => PluginKeys::DRIVER_KIND,
+            Self::HealthPolicy => PluginKeys::POLICY_KIND,
         }
     }
 
@@ -293,29 +293,33 @@ impl<C> Declared<C> {
 /// Why a source declares no plugin that could be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the label {} is absent", Keys::KIND_LABEL)]
+    #[error("the label {} is absent", PluginKeys::KIND_LABEL)]
     NotAPlugin,
-    #[error("label {} is {kind:?}; this host knows \"driver\" and \"health-policy\"", Keys::KIND_LABEL)]
+    #[error("label {} is {kind:?}; this host knows \"driver\" and \"health-policy\"", PluginKeys::KIND_LABEL)]
     UnknownKind { kind: String },
-    #[error("label {} is empty", Keys::NAME_LABEL)]
+    #[error("label {} is empty", PluginKeys::NAME_LABEL)]
     EmptyName,
     #[error(
         "binaryData has neither plugin.wasm nor plugin.wasm.gz nor plugin.wasm.zst, and data has no {}: \
          `machinist plugin push` brings the component",
-        Keys::INDEX_KEY
+        PluginKeys::INDEX_KEY
     )]
     NoComponent,
     #[error("{key} belongs into binaryData, not data")]
     ComponentAsText { key: &'static str },
     #[error("there is both {first} and {second}: keep one of them")]
     TwoComponents { first: &'static str, second: &'static str },
-    #[error("{} belongs into data, not binaryData", Keys::INDEX_KEY)]
+    #[error("{} belongs into data, not binaryData", PluginKeys::INDEX_KEY)]
     IndexAsBytes,
-    #[error("{} is wrong", Keys::INDEX_KEY)]
+    #[error("{} is wrong", PluginKeys::INDEX_KEY)]
     Index(#[source] parts::IndexError),
-    #[error("{} is wrong", Keys::OCI_KEY)]
+    #[error("{} is wrong", PluginKeys::OCI_KEY)]
     Reference(#[source] machinist_artifacts::reference::ReferenceError),
-    #[error("{} needs {} beside it, the digest of the whole component", Keys::INDEX_KEY, Keys::SHA256)]
+    #[error(
+        "{} needs {} beside it, the digest of the whole component",
+        PluginKeys::INDEX_KEY,
+        PluginKeys::SHA256
+    )]
     PartsWithoutDigest,
     #[error("it is a part of a plugin, not a plugin")]
     IsPart,
@@ -327,27 +331,27 @@ pub enum Error {
         /// The key that is missing.
         absent: &'static str,
     },
-    #[error("{} is wrong", Keys::SHA256)]
+    #[error("{} is wrong", PluginKeys::SHA256)]
     Digest(#[source] NotADigest),
-    #[error("{} is not a JSON object", Keys::SETTINGS)]
+    #[error("{} is not a JSON object", PluginKeys::SETTINGS)]
     Settings(#[source] Option<serde_json::Error>),
-    #[error("data has both {} and {}", Keys::TERMS_YAML, Keys::TERMS_JSON)]
+    #[error("data has both {} and {}", PluginKeys::TERMS_YAML, PluginKeys::TERMS_JSON)]
     TwoTerms,
-    #[error("{} is wrong", Keys::TERMS_YAML)]
+    #[error("{} is wrong", PluginKeys::TERMS_YAML)]
     Terms(#[source] PolicyTermsError),
     #[error(
         "{key} beside a health policy: a policy reaches nothing, so there is nothing to grant; limits belong into {}",
-        Keys::TERMS_YAML
+        PluginKeys::TERMS_YAML
     )]
     GrantsOfPolicy { key: &'static str },
-    #[error("data has both {} and {}", Keys::GRANTS_YAML, Keys::GRANTS_JSON)]
+    #[error("data has both {} and {}", PluginKeys::GRANTS_YAML, PluginKeys::GRANTS_JSON)]
     TwoGrants,
-    #[error("{} is wrong", Keys::ROLLOUT_YAML)]
+    #[error("{} is wrong", PluginKeys::ROLLOUT_YAML)]
     Release(#[source] ReleaseError),
     #[error(
         "{} beside a health policy: let it begin with mode observe in {}",
-        Keys::ROLLOUT_YAML,
-        Keys::TERMS_YAML
+        PluginKeys::ROLLOUT_YAML,
+        PluginKeys::TERMS_YAML
     )]
     ReleaseOfPolicy,
     #[error("the grants are wrong")]

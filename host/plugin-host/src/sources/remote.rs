@@ -8,7 +8,7 @@ use machinist_artifacts::{ContentDigest, Reference};
 
 use crate::sources::Packed;
 use crate::sources::configmap::RawConfigMap;
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 use crate::sources::status::{PluginStatus, ResolvedStatus};
 use crate::target::AddressClass;
 
@@ -42,8 +42,8 @@ pub(crate) enum Origin {
 impl Remote {
     pub(crate) fn read(text: &str, map: &RawConfigMap) -> Result<Self, ReferenceError> {
         let reference: Reference = text.parse()?;
-        let asked = map.annotations.get(Keys::RESOLVE_ANNOTATION).cloned().unwrap_or_default();
-        let pull_secret = map.data.get(Keys::PULL_SECRET_KEY).map(|name| name.trim().to_owned());
+        let asked = map.annotations.get(PluginKeys::RESOLVE_ANNOTATION).cloned().unwrap_or_default();
+        let pull_secret = map.data.get(PluginKeys::PULL_SECRET_KEY).map(|name| name.trim().to_owned());
         let mut remote = Self { reference, pull_secret, asked, pin: None };
         let resolved = PluginStatus::of(&map.annotations).resolved.and_then(Resolved::of_status);
         remote.pin = remote.pinned_by(resolved.as_ref());
@@ -172,8 +172,8 @@ mod tests {
 
     fn map(oci: &str) -> RawConfigMap {
         let mut map = RawConfigMap { name: "aws".to_owned(), ..RawConfigMap::default() };
-        map.labels.insert(Keys::KIND_LABEL.to_owned(), "driver".to_owned());
-        map.data.insert(Keys::OCI_KEY.to_owned(), oci.to_owned());
+        map.labels.insert(PluginKeys::KIND_LABEL.to_owned(), "driver".to_owned());
+        map.data.insert(PluginKeys::OCI_KEY.to_owned(), oci.to_owned());
         map
     }
 
@@ -197,19 +197,19 @@ mod tests {
         };
         let resolved = Some(ResolvedStatus::from(&remote.resolved(manifest)));
         let status = PluginStatus { state: "Ready".to_owned(), resolved, ..PluginStatus::default() };
-        map.annotations.insert(Keys::STATUS_ANNOTATION.to_owned(), status.to_json());
+        map.annotations.insert(PluginKeys::STATUS_ANNOTATION.to_owned(), status.to_json());
         assert_eq!(target(&map), format!("ghcr.io/acme/aws@{manifest}"));
         assert_eq!(map.fingerprint(), before, "what the host writes is no new content");
-        map.annotations.insert(Keys::RESOLVE_ANNOTATION.to_owned(), "again".to_owned());
+        map.annotations.insert(PluginKeys::RESOLVE_ANNOTATION.to_owned(), "again".to_owned());
         assert_eq!(target(&map), "ghcr.io/acme/aws:1");
         assert_ne!(map.fingerprint(), before, "to ask anew is");
-        map.annotations.remove(Keys::RESOLVE_ANNOTATION);
-        map.data.insert(Keys::OCI_KEY.to_owned(), "ghcr.io/acme/aws:2".to_owned());
+        map.annotations.remove(PluginKeys::RESOLVE_ANNOTATION);
+        map.data.insert(PluginKeys::OCI_KEY.to_owned(), "ghcr.io/acme/aws:2".to_owned());
         assert_eq!(target(&map), "ghcr.io/acme/aws:2", "another tag was never resolved");
         for invalid in
             ["", "{", "[]", r#"{"resolved":7}"#, r#"{"resolved":{"reference":"x","manifest":"y"}}"#]
         {
-            map.annotations.insert(Keys::STATUS_ANNOTATION.to_owned(), invalid.to_owned());
+            map.annotations.insert(PluginKeys::STATUS_ANNOTATION.to_owned(), invalid.to_owned());
             assert_eq!(target(&map), "ghcr.io/acme/aws:2", "{invalid}");
         }
     }

@@ -9,7 +9,7 @@ use machinist_artifacts::Bundle;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 
 /// A version that neither the host nor a person has promoted or withdrawn.
 pub const ON_TRIAL: &str = "on trial";
@@ -198,7 +198,7 @@ impl PluginStatus {
 
     /// Reads the status among the annotations of a ConfigMap; without one all fields have their defaults.
     pub fn of(annotations: &BTreeMap<String, String>) -> Self {
-        let Some(text) = annotations.get(Keys::STATUS_ANNOTATION) else { return Self::default() };
+        let Some(text) = annotations.get(PluginKeys::STATUS_ANNOTATION) else { return Self::default() };
         Self::parse(text)
             .unwrap_or_else(|_| serde_json::from_str(text).map(Self::readable).unwrap_or_default())
     }

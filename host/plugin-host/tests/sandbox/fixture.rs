@@ -15,7 +15,7 @@ use machinist_core::driver::{
     ClassSpec, Creation, DriverResult, MachineIdentity, MachineRequest, SecretValues,
 };
 use machinist_core::value::id::{Name, Uid};
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::{
     CacheKey, Digest, HostSettings, LoopbackRegistries, PluginHost, PluginReport, PluginState, RawConfigMap,
     SourceId,
@@ -244,7 +244,7 @@ impl Map {
             name: name.to_owned(),
             uid: format!("uid-of-{name}"),
             created: Timestamp::from_second(1_800_000_000).ok(),
-            labels: BTreeMap::from([(Keys::KIND_LABEL.to_owned(), "driver".to_owned())]),
+            labels: BTreeMap::from([(PluginKeys::KIND_LABEL.to_owned(), "driver".to_owned())]),
             binary_data: BTreeMap::from([("plugin.wasm".to_owned(), Bytes::from(component))]),
             ..RawConfigMap::default()
         })
@@ -277,7 +277,7 @@ impl Map {
     }
 
     pub(crate) fn plugin(mut self, name: &str) -> Self {
-        self.0.labels.insert(Keys::NAME_LABEL.to_owned(), name.to_owned());
+        self.0.labels.insert(PluginKeys::NAME_LABEL.to_owned(), name.to_owned());
         self
     }
 

@@ -12,7 +12,7 @@ use machinist_core::health_policy::{
 use machinist_core::machine::node::health::ConditionStatus;
 use machinist_core::value::id::{ObjectKey, Uid};
 use machinist_core::value::phase::Phase;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::parts::{Part, split};
 use machinist_plugin_host::{Digest, Encoding, PluginState};
 
@@ -69,7 +69,7 @@ pub(crate) fn component(package: &str) -> Vec<u8> {
 
 pub(crate) fn policy(name: &str, component: Vec<u8>) -> Map {
     let mut map = Map::new(name, component);
-    map.0.labels.insert(Keys::KIND_LABEL.to_owned(), "health-policy".to_owned());
+    map.0.labels.insert(PluginKeys::KIND_LABEL.to_owned(), "health-policy".to_owned());
     map
 }
 
@@ -333,14 +333,15 @@ fn in_parts(name: &str, terms: &str) -> (Map, Vec<Map>) {
     let (index, parts) = split(&packed, Encoding::Zstd, packed.len().div_ceil(2), name);
     let whole = policy(name, Vec::new())
         .without("plugin.wasm")
-        .data(Keys::INDEX_KEY, &index.to_json())
+        .data(PluginKeys::INDEX_KEY, &index.to_json())
         .data("sha256", &Digest::of(&component).to_string())
         .data("policy.yaml", terms);
     let part = |(name, part): (String, Part)| {
         let map = Map::new(&name, Vec::new()).without("plugin.wasm");
-        let mut map =
-            map.binary(Keys::BYTES_KEY, part.bytes.to_vec()).data(Keys::PLACE_KEY, &part.place.to_string());
-        map.0.labels.insert(Keys::KIND_LABEL.to_owned(), Keys::PART_KIND.to_owned());
+        let mut map = map
+            .binary(PluginKeys::BYTES_KEY, part.bytes.to_vec())
+            .data(PluginKeys::PLACE_KEY, &part.place.to_string());
+        map.0.labels.insert(PluginKeys::KIND_LABEL.to_owned(), PluginKeys::PART_KIND.to_owned());
         map
     };
     (whole, parts.into_iter().map(part).collect())

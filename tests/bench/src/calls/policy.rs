@@ -9,7 +9,7 @@ use machinist_core::health_policy::{
 use machinist_core::machine::node::health::{self, ConditionStatus, NodeConditionFact};
 use machinist_core::value::id::{ObjectKey, PluginName, Uid};
 use machinist_core::value::phase::Phase;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::{PluginHost, RawConfigMap};
 
 const NAME: &str = "default";
@@ -17,7 +17,7 @@ const NAME: &str = "default";
 /// The rule that is shipped as a policy, as a user declares it.
 pub(crate) fn declared(component: Vec<u8>) -> RawConfigMap {
     let mut raw = sandbox::raw(manifests::plugin_with(NAME, "plugin.wasm", component));
-    raw.labels.insert(Keys::KIND_LABEL.to_owned(), Keys::POLICY_KIND.to_owned());
+    raw.labels.insert(PluginKeys::KIND_LABEL.to_owned(), PluginKeys::POLICY_KIND.to_owned());
     raw
 }
 

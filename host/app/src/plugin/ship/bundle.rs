@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use machinist_artifacts::{Bundle, SigningKey};
 use machinist_core::value::id::ProviderName;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::{Declared, Encoding, Inspected, Packed};
 
 use crate::args::BundleFlags;
@@ -84,6 +84,6 @@ impl Signing<'_> {
         let text = bundle.to_text();
         let key = self.key.context("there is no key to sign with")?;
         let signature = key.sign_blob(text.as_bytes())?;
-        Ok([(Keys::BUNDLE.to_owned(), text), (Keys::BUNDLE_SIGNATURE.to_owned(), signature)])
+        Ok([(PluginKeys::BUNDLE.to_owned(), text), (PluginKeys::BUNDLE_SIGNATURE.to_owned(), signature)])
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::ObjectMeta;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::parts::{Index, split};
 use machinist_plugin_host::{Digest, Encoding};
 
@@ -41,18 +41,18 @@ pub(crate) struct Plan {
 
 /// Keys that hold the component, belong to it, or contradict it.
 const CONTENT: [&str; 12] = [
-    Keys::INDEX_KEY,
-    Keys::OCI_KEY,
-    Keys::SIGNATURE,
-    Keys::BUNDLE,
-    Keys::BUNDLE_SIGNATURE,
+    PluginKeys::INDEX_KEY,
+    PluginKeys::OCI_KEY,
+    PluginKeys::SIGNATURE,
+    PluginKeys::BUNDLE,
+    PluginKeys::BUNDLE_SIGNATURE,
     "plugin.wasm",
     "plugin.wasm.gz",
     "plugin.wasm.zst",
-    Keys::GRANTS_YAML,
-    Keys::GRANTS_JSON,
-    Keys::TERMS_YAML,
-    Keys::TERMS_JSON,
+    PluginKeys::GRANTS_YAML,
+    PluginKeys::GRANTS_JSON,
+    PluginKeys::TERMS_YAML,
+    PluginKeys::TERMS_JSON,
 ];
 /// Of a label's value, which names a part's index.
 const MOST_NAME: usize = 63;
@@ -65,43 +65,43 @@ pub(crate) fn plan(request: &PushRequest<'_>, there: Option<&ConfigMap>) -> anyh
     if let Some(there) = there {
         is_same_kind(request, there)?;
     }
-    let mut labels = BTreeMap::from([(Keys::KIND_LABEL.to_owned(), request.kind.to_owned())]);
+    let mut labels = BTreeMap::from([(PluginKeys::KIND_LABEL.to_owned(), request.kind.to_owned())]);
     let mut data = BTreeMap::new();
     if let Some(there) = there {
         // Server-side apply would remove keys of an earlier push that this one does not name.
         let owned = owned(there);
         let own = |key: &str| owned.data.contains(key).then(|| there.data.as_ref()?.get(key)).flatten();
         for key in [
-            Keys::SETTINGS,
-            Keys::GRANTS_YAML,
-            Keys::GRANTS_JSON,
-            Keys::ROLLOUT_YAML,
-            Keys::TERMS_YAML,
-            Keys::TERMS_JSON,
-            Keys::PULL_SECRET_KEY,
+            PluginKeys::SETTINGS,
+            PluginKeys::GRANTS_YAML,
+            PluginKeys::GRANTS_JSON,
+            PluginKeys::ROLLOUT_YAML,
+            PluginKeys::TERMS_YAML,
+            PluginKeys::TERMS_JSON,
+            PluginKeys::PULL_SECRET_KEY,
         ] {
             data.extend(own(key).map(|text| (key.to_owned(), text.clone())));
         }
         // A signature over the component holds for as long as the component is the same.
         let there_data = there.data.as_ref();
-        let is_same = there_data.and_then(|data| data.get(Keys::SHA256)) == Some(&request.digest.hex());
+        let is_same = there_data.and_then(|data| data.get(PluginKeys::SHA256)) == Some(&request.digest.hex());
         if is_same && request.artifact.is_none() {
             let ours = written_by_us(there);
             let signature = there_data
-                .and_then(|data| data.get(Keys::SIGNATURE))
-                .filter(|_| ours.contains(Keys::SIGNATURE));
-            data.extend(signature.map(|signature| (Keys::SIGNATURE.to_owned(), signature.clone())));
+                .and_then(|data| data.get(PluginKeys::SIGNATURE))
+                .filter(|_| ours.contains(PluginKeys::SIGNATURE));
+            data.extend(signature.map(|signature| (PluginKeys::SIGNATURE.to_owned(), signature.clone())));
         }
-        if owned.labels.contains(Keys::NAME_LABEL) {
-            let name = there.metadata.labels.as_ref().and_then(|labels| labels.get(Keys::NAME_LABEL));
-            labels.extend(name.map(|name| (Keys::NAME_LABEL.to_owned(), name.clone())));
+        if owned.labels.contains(PluginKeys::NAME_LABEL) {
+            let name = there.metadata.labels.as_ref().and_then(|labels| labels.get(PluginKeys::NAME_LABEL));
+            labels.extend(name.map(|name| (PluginKeys::NAME_LABEL.to_owned(), name.clone())));
         }
     }
     if let Some(name) = request.plugin_name {
-        labels.insert(Keys::NAME_LABEL.to_owned(), name.to_owned());
+        labels.insert(PluginKeys::NAME_LABEL.to_owned(), name.to_owned());
     }
     request.texts.replace(&mut data);
-    data.insert(Keys::SHA256.to_owned(), request.digest.hex());
+    data.insert(PluginKeys::SHA256.to_owned(), request.digest.hex());
     let bundle = there.and_then(|there| kept((request.name, request.digest), there, (&data, &labels)));
     data.extend(bundle.into_iter().flatten());
     let room = request.part_bytes.saturating_sub(data.values().map(String::len).sum());
@@ -111,7 +111,7 @@ pub(crate) fn plan(request: &PushRequest<'_>, there: Option<&ConfigMap>) -> anyh
         ..meta(request, request.name, labels)
     };
     if let Some(artifact) = &request.artifact {
-        data.insert(Keys::OCI_KEY.to_owned(), artifact.clone());
+        data.insert(PluginKeys::OCI_KEY.to_owned(), artifact.clone());
         let index = ConfigMap { metadata: meta, data: Some(data), ..ConfigMap::default() };
         return Ok(Plan { parts: Vec::new(), index });
     }
@@ -143,17 +143,20 @@ fn in_parts(
         "--configmap is the value of a label on each part, and so has at most {MOST_NAME} characters"
     );
     let (index, parts) = split(&request.packed, request.encoding, request.part_bytes, &prefix(request));
-    data.insert(Keys::INDEX_KEY.to_owned(), index.to_json());
+    data.insert(PluginKeys::INDEX_KEY.to_owned(), index.to_json());
     let part = |(name, part): &(String, machinist_plugin_host::parts::Part)| ConfigMap {
         metadata: meta(
             request,
             name,
-            [(Keys::KIND_LABEL, Keys::PART_KIND), (Keys::INDEX_LABEL, request.name)]
+            [(PluginKeys::KIND_LABEL, PluginKeys::PART_KIND), (PluginKeys::INDEX_LABEL, request.name)]
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),
         ),
-        data: Some(BTreeMap::from([(Keys::PLACE_KEY.to_owned(), part.place.to_string())])),
-        binary_data: Some(BTreeMap::from([(Keys::BYTES_KEY.to_owned(), ByteString(part.bytes.to_vec()))])),
+        data: Some(BTreeMap::from([(PluginKeys::PLACE_KEY.to_owned(), part.place.to_string())])),
+        binary_data: Some(BTreeMap::from([(
+            PluginKeys::BYTES_KEY.to_owned(),
+            ByteString(part.bytes.to_vec()),
+        )])),
         // Its name says what is in it.
         immutable: Some(true),
     };
@@ -178,14 +181,14 @@ fn meta(request: &PushRequest<'_>, name: &str, labels: BTreeMap<String, String>)
 
 fn is_same_kind(request: &PushRequest<'_>, there: &ConfigMap) -> anyhow::Result<()> {
     let (name, own) = (request.name, request.kind);
-    let kind = there.metadata.labels.as_ref().and_then(|labels| labels.get(Keys::KIND_LABEL));
+    let kind = there.metadata.labels.as_ref().and_then(|labels| labels.get(PluginKeys::KIND_LABEL));
     match kind.map(String::as_str) {
         Some(kind) if kind == own => Ok(()),
         Some(kind) => bail!("ConfigMap {name} is a {kind}, not a {own}: choose another --configmap"),
         None => bail!(
             "ConfigMap {name} is no plugin, and is not overwritten: choose another --configmap, or label it \
              {}={own} if it is to become one",
-            Keys::KIND_LABEL
+            PluginKeys::KIND_LABEL
         ),
     }
 }
@@ -199,11 +202,11 @@ pub(crate) fn in_the_way(plan: &Plan, result: &ConfigMap) -> Vec<String> {
     let planned = keys(&plan.index);
     // Of a document in two forms, the one that others wrote is in the way only when there is one of ours.
     let is_other_form = |key: &str| match key {
-        Keys::GRANTS_YAML | Keys::GRANTS_JSON => {
-            !planned.iter().any(|key| key == Keys::GRANTS_YAML || key == Keys::GRANTS_JSON)
+        PluginKeys::GRANTS_YAML | PluginKeys::GRANTS_JSON => {
+            !planned.iter().any(|key| key == PluginKeys::GRANTS_YAML || key == PluginKeys::GRANTS_JSON)
         }
-        Keys::TERMS_YAML | Keys::TERMS_JSON => {
-            !planned.iter().any(|key| key == Keys::TERMS_YAML || key == Keys::TERMS_JSON)
+        PluginKeys::TERMS_YAML | PluginKeys::TERMS_JSON => {
+            !planned.iter().any(|key| key == PluginKeys::TERMS_YAML || key == PluginKeys::TERMS_JSON)
         }
         _ => false,
     };
@@ -227,7 +230,7 @@ mod tests {
         PushRequest {
             namespace: "machinist-system",
             name: "sim",
-            kind: Keys::DRIVER_KIND,
+            kind: PluginKeys::DRIVER_KIND,
             plugin_name: None,
             texts,
             encoding: Encoding::Zstd,
@@ -262,7 +265,7 @@ mod tests {
         assert!(cut.index.binary_data.is_none());
         let names: Vec<_> = cut.parts.iter().filter_map(|part| part.metadata.name.clone()).collect();
         assert!(names[3].starts_with("sim-") && names[3].ends_with("-4"), "{names:?}");
-        let index = &cut.index.data.expect("data")[Keys::INDEX_KEY];
+        let index = &cut.index.data.expect("data")[PluginKeys::INDEX_KEY];
         assert!(names.iter().all(|name| index.contains(name)), "{index}");
         // Nothing of another cut is ever overwritten.
         let other = plan(&request(&texts, 6), None).expect("fits");
@@ -276,7 +279,7 @@ mod tests {
         named.artifact = Some("ghcr.io/acme/sim@sha256:ab".to_owned());
         let plan = plan(&named, None).expect("fits");
         let data = plan.index.data.clone().expect("data");
-        assert_eq!(data[Keys::OCI_KEY], "ghcr.io/acme/sim@sha256:ab");
+        assert_eq!(data[PluginKeys::OCI_KEY], "ghcr.io/acme/sim@sha256:ab");
         assert!(plan.parts.is_empty() && plan.index.binary_data.is_none());
         let result: ConfigMap = serde_json::from_value(json!({
             "data": { "oci": "", "signature": "", "grants.json": "{}" },
@@ -303,13 +306,13 @@ mod tests {
             there(&json!({ "machinist.dev/plugin": "driver", "machinist.dev/plugin-name": "simulated" }));
         let none = texts(None);
         let kept = plan(&request(&none, 1_000), Some(&there)).expect("fits").index;
-        assert_eq!(kept.data.as_ref().expect("data")[Keys::GRANTS_YAML], "egress: []");
-        assert_eq!(kept.metadata.labels.expect("labels")[Keys::NAME_LABEL], "simulated");
+        assert_eq!(kept.data.as_ref().expect("data")[PluginKeys::GRANTS_YAML], "egress: []");
+        assert_eq!(kept.metadata.labels.expect("labels")[PluginKeys::NAME_LABEL], "simulated");
         // Somebody else's: it stays without us.
-        assert!(!kept.data.expect("data").contains_key(Keys::SETTINGS));
+        assert!(!kept.data.expect("data").contains_key(PluginKeys::SETTINGS));
         let other = texts(Some("limits: { cpu_ms: 5 }"));
         let given = plan(&request(&other, 1_000), Some(&there)).expect("fits").index;
-        assert_eq!(given.data.expect("data")[Keys::GRANTS_YAML], "limits: { cpu_ms: 5 }");
+        assert_eq!(given.data.expect("data")[PluginKeys::GRANTS_YAML], "limits: { cpu_ms: 5 }");
     }
 
     #[test]
@@ -323,10 +326,13 @@ mod tests {
         )
         .expect("managed fields");
         let mut signature_beside = |digest: String| {
-            let data = [(Keys::SIGNATURE.to_owned(), "MEUC".to_owned()), (Keys::SHA256.to_owned(), digest)];
+            let data = [
+                (PluginKeys::SIGNATURE.to_owned(), "MEUC".to_owned()),
+                (PluginKeys::SHA256.to_owned(), digest),
+            ];
             there.data = Some(BTreeMap::from(data));
             let index = plan(&request, Some(&there)).expect("fits").index;
-            index.data.expect("data").get(Keys::SIGNATURE).cloned()
+            index.data.expect("data").get(PluginKeys::SIGNATURE).cloned()
         };
         assert_eq!(signature_beside(request.digest.hex()), Some("MEUC".to_owned()));
         assert_eq!(signature_beside(Digest::of(b"another").hex()), None);
@@ -335,7 +341,7 @@ mod tests {
     #[test]
     fn a_policy_keeps_its_terms_and_does_not_take_the_place_of_a_driver() {
         let none = texts(None);
-        let policy = PushRequest { kind: Keys::POLICY_KIND, ..request(&none, 1_000) };
+        let policy = PushRequest { kind: PluginKeys::POLICY_KIND, ..request(&none, 1_000) };
         let error =
             plan(&policy, Some(&there(&json!({ "machinist.dev/plugin": "driver" })))).expect_err("refused");
         assert!(error.to_string().contains("is a driver, not a health-policy"), "{error}");
@@ -344,10 +350,10 @@ mod tests {
         there.metadata.managed_fields =
             serde_json::from_value(json!([{ "manager": MANAGER, "operation": "Apply", "fieldsV1": fields }]))
                 .expect("managed fields");
-        there.data = Some(BTreeMap::from([(Keys::TERMS_YAML.to_owned(), "mode: enforce".to_owned())]));
+        there.data = Some(BTreeMap::from([(PluginKeys::TERMS_YAML.to_owned(), "mode: enforce".to_owned())]));
         let index = plan(&policy, Some(&there)).expect("fits").index;
-        assert_eq!(index.data.expect("data")[Keys::TERMS_YAML], "mode: enforce");
-        assert_eq!(index.metadata.labels.expect("labels")[Keys::KIND_LABEL], "health-policy");
+        assert_eq!(index.data.expect("data")[PluginKeys::TERMS_YAML], "mode: enforce");
+        assert_eq!(index.metadata.labels.expect("labels")[PluginKeys::KIND_LABEL], "health-policy");
     }
 
     #[test]

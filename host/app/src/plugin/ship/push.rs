@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use machinist_artifacts::{Bundle, Reference, SigningKey};
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::component::Contract;
 use machinist_plugin_host::parts::Index;
 use machinist_plugin_host::{About, Encoding, Grants, Inspected, Packed, component};
@@ -163,7 +163,8 @@ impl Push<'_> {
         let about = inspected.about.clone();
         let mut reaches_nothing = about.is_some() && declared.grants.egress().is_empty();
         if let Some(about) = &about {
-            let grants = result.data.get(Keys::GRANTS_YAML).or_else(|| result.data.get(Keys::GRANTS_JSON));
+            let grants =
+                result.data.get(PluginKeys::GRANTS_YAML).or_else(|| result.data.get(PluginKeys::GRANTS_JSON));
             let there = there.as_ref();
             if let Some(grants) = self.wanted_grants(about, (&declared.grants, grants), there, flags)? {
                 reaches_nothing = false;
@@ -179,7 +180,7 @@ impl Push<'_> {
             plan.index.data.get_or_insert_default().extend(self.signing.signed(&bundle)?);
         }
         let has_bundle =
-            |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data.contains_key(Keys::BUNDLE));
+            |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data.contains_key(PluginKeys::BUNDLE));
         if there.as_ref().is_some_and(has_bundle) && !has_bundle(&plan.index) {
             eprintln!(
                 "note: the bundle that was signed is about something else, and goes: --sign KEY signs what is pushed"
@@ -278,8 +279,13 @@ impl Push<'_> {
 
     /// Parts that pushes to this ConfigMap made: uid by name.
     async fn own_parts(&self) -> anyhow::Result<BTreeMap<String, String>> {
-        let selector =
-            format!("{}={},{}={}", Keys::KIND_LABEL, Keys::PART_KIND, Keys::INDEX_LABEL, self.name);
+        let selector = format!(
+            "{}={},{}={}",
+            PluginKeys::KIND_LABEL,
+            PluginKeys::PART_KIND,
+            PluginKeys::INDEX_LABEL,
+            self.name
+        );
         let parts = list(&self.api, &selector, "list the parts of older versions").await?;
         Ok(parts.into_iter().filter_map(|part| Some((part.name?, part.uid?))).collect())
     }
@@ -289,10 +295,15 @@ impl Push<'_> {
         if parts.is_empty() {
             return Ok(());
         }
-        let selector = format!("{} in ({},{})", Keys::KIND_LABEL, Keys::DRIVER_KIND, Keys::POLICY_KIND);
+        let selector = format!(
+            "{} in ({},{})",
+            PluginKeys::KIND_LABEL,
+            PluginKeys::DRIVER_KIND,
+            PluginKeys::POLICY_KIND
+        );
         let maps = self.api.list(&ListParams::default().labels(&selector)).await;
         let maps = maps.map_err(|error| explained(error, "list the indexes that may need older parts"))?;
-        let indexes = maps.items.iter().filter_map(|map| map.data.as_ref()?.get(Keys::INDEX_KEY));
+        let indexes = maps.items.iter().filter_map(|map| map.data.as_ref()?.get(PluginKeys::INDEX_KEY));
         let mut needed = BTreeSet::new();
         for text in indexes {
             match Index::parse(text) {
@@ -325,8 +336,8 @@ async fn regions_changed(
     let mut texts = texts.clone();
     if texts.grants.is_none() && !flags.region.is_empty() {
         let data = there.and_then(|there| there.data.as_ref());
-        let grants =
-            data.and_then(|data| data.get(Keys::GRANTS_YAML).or_else(|| data.get(Keys::GRANTS_JSON)));
+        let grants = data
+            .and_then(|data| data.get(PluginKeys::GRANTS_YAML).or_else(|| data.get(PluginKeys::GRANTS_JSON)));
         let grants = grants.context("--region needs grants: give them with --grants FILE")?;
         texts.grants = Some(plugin_regions::filled(grants.clone(), &flags.region, None).await?);
     }
@@ -337,7 +348,7 @@ async fn regions_changed(
 pub(crate) fn version(inspected: &Inspected) -> Option<(String, String)> {
     let driver = inspected.about.as_ref().map(|about| about.version.to_string());
     let version = driver.or_else(|| inspected.policy.as_ref().map(|about| about.version.to_string()))?;
-    Some((Keys::VERSION_ANNOTATION.to_owned(), version))
+    Some((PluginKeys::VERSION_ANNOTATION.to_owned(), version))
 }
 
 fn print(plan: &Plan) -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use machinist_artifacts::Reference;
 use machinist_core::value::error_chain::chain;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::{Content, Declared, Encoding, Packed};
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ pub(crate) async fn resolve(flags: ResolveFlags) -> anyhow::Result<()> {
     if remote.reference.digest().is_some() {
         bail!("ConfigMap {name} names {} by its digest, which does not move", remote.reference);
     }
-    let next = if map.annotations.contains_key(Keys::VERSION_ANNOTATION) {
+    let next = if map.annotations.contains_key(PluginKeys::VERSION_ANNOTATION) {
         next_version(&remote.reference, declared).await?
     } else {
         NextVersion::Absent
@@ -63,11 +63,11 @@ pub(crate) async fn resolve(flags: ResolveFlags) -> anyhow::Result<()> {
 fn request(asked: &str, next: &NextVersion) -> Value {
     let version = match next {
         NextVersion::Absent => None,
-        NextVersion::Known(version) => Some((Keys::VERSION_ANNOTATION, Some(version.as_str()))),
-        NextVersion::Unknown => Some((Keys::VERSION_ANNOTATION, None)),
+        NextVersion::Known(version) => Some((PluginKeys::VERSION_ANNOTATION, Some(version.as_str()))),
+        NextVersion::Unknown => Some((PluginKeys::VERSION_ANNOTATION, None)),
     };
     let annotations: BTreeMap<&str, Option<&str>> =
-        [(Keys::RESOLVE_ANNOTATION, Some(asked))].into_iter().chain(version).collect();
+        [(PluginKeys::RESOLVE_ANNOTATION, Some(asked))].into_iter().chain(version).collect();
     json!({ "metadata": { "annotations": annotations } })
 }
 
@@ -81,7 +81,10 @@ async fn next_version(reference: &Reference, declared: Declared<Content>) -> any
         Ok(pulled) => pulled,
         Err(error) => {
             let why = chain(error.as_ref());
-            eprintln!("{why}; without its version the annotation {} is taken away", Keys::VERSION_ANNOTATION);
+            eprintln!(
+                "{why}; without its version the annotation {} is taken away",
+                PluginKeys::VERSION_ANNOTATION
+            );
             return Ok(NextVersion::Unknown);
         }
     };
@@ -94,7 +97,7 @@ async fn write_version(api: &Api<ConfigMap>, name: &str, content: &str) -> anyho
     let task = format!("write the version onto ConfigMap {name}");
     let meta = metadata(api, name, &task).await?;
     let Some(version) = held_version(status_annotation(&meta), content) else { return Ok(()) };
-    let annotated = json!({ "metadata": { "annotations": { Keys::VERSION_ANNOTATION: version } } });
+    let annotated = json!({ "metadata": { "annotations": { PluginKeys::VERSION_ANNOTATION: version } } });
     patch(api, name, &annotated, &task).await.map(drop)
 }
 
@@ -106,9 +109,15 @@ mod tests {
     fn the_annotation_with_the_version_is_never_that_of_the_component_before() {
         let annotations = |next: &NextVersion| request("now", next)["metadata"]["annotations"].clone();
         let known = annotations(&NextVersion::Known("1.5.0".to_owned()));
-        assert_eq!(known, json!({ Keys::RESOLVE_ANNOTATION: "now", Keys::VERSION_ANNOTATION: "1.5.0" }));
+        assert_eq!(
+            known,
+            json!({ PluginKeys::RESOLVE_ANNOTATION: "now", PluginKeys::VERSION_ANNOTATION: "1.5.0" })
+        );
         let unknown = annotations(&NextVersion::Unknown);
-        assert_eq!(unknown, json!({ Keys::RESOLVE_ANNOTATION: "now", Keys::VERSION_ANNOTATION: null }));
-        assert_eq!(annotations(&NextVersion::Absent), json!({ Keys::RESOLVE_ANNOTATION: "now" }));
+        assert_eq!(
+            unknown,
+            json!({ PluginKeys::RESOLVE_ANNOTATION: "now", PluginKeys::VERSION_ANNOTATION: null })
+        );
+        assert_eq!(annotations(&NextVersion::Absent), json!({ PluginKeys::RESOLVE_ANNOTATION: "now" }));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ConfigMap;
 use machinist_artifacts::Bundle;
 use machinist_artifacts::bundle::Parts;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::{Declared, Digest, Encoding, RawConfigMap};
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub(crate) fn kept(
 ) -> Option<[(String, String); 2]> {
     let (ours, owned, there_data) = (written_by_us(there), owned(there), there.data.as_ref()?);
     let get = |key: &str| Some((key.to_owned(), there_data.get(key).filter(|_| ours.contains(key))?.clone()));
-    let (text, signature) = (get(Keys::BUNDLE)?, get(Keys::BUNDLE_SIGNATURE)?);
+    let (text, signature) = (get(PluginKeys::BUNDLE)?, get(PluginKeys::BUNDLE_SIGNATURE)?);
     let bundle = Bundle::parse(text.1.trim_end()).ok()?;
     let others =
         there_data.iter().filter(|(key, _)| !owned.data.contains(*key) && !ours.contains(key.as_str()));
@@ -30,9 +30,9 @@ pub(crate) fn kept(
     result.data = others.map(|(key, value)| (key.clone(), value.clone())).collect();
     result.data.extend(data.clone());
     result.binary_data = BTreeMap::from([(Encoding::None.key().to_owned(), bytes::Bytes::new())]);
-    let foreign = there.metadata.labels.as_ref().and_then(|labels| labels.get(Keys::NAME_LABEL));
-    if let Some(name) = foreign.filter(|_| !owned.labels.contains(Keys::NAME_LABEL)) {
-        result.labels.entry(Keys::NAME_LABEL.to_owned()).or_insert_with(|| name.clone());
+    let foreign = there.metadata.labels.as_ref().and_then(|labels| labels.get(PluginKeys::NAME_LABEL));
+    if let Some(name) = foreign.filter(|_| !owned.labels.contains(PluginKeys::NAME_LABEL)) {
+        result.labels.entry(PluginKeys::NAME_LABEL.to_owned()).or_insert_with(|| name.clone());
     }
     let parts = result.declared().ok()?.parts(component);
     bundle.differences(&parts).is_empty().then_some([text, signature])
@@ -104,7 +104,7 @@ mod tests {
 
     fn declared_with(data: &[(&str, &str)]) -> Declared<machinist_plugin_host::Content> {
         let mut raw = RawConfigMap { name: "aws".to_owned(), ..RawConfigMap::default() };
-        raw.labels.insert(Keys::KIND_LABEL.to_owned(), "driver".to_owned());
+        raw.labels.insert(PluginKeys::KIND_LABEL.to_owned(), "driver".to_owned());
         raw.binary_data.insert("plugin.wasm".to_owned(), bytes::Bytes::new());
         raw.data = data.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         raw.declared().expect("a plugin")

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::status::HeldStatus;
 
 use crate::cluster::leader::current_leader;
@@ -52,7 +52,7 @@ pub(crate) fn content_state(annotation: Option<&str>, content: &str) -> ContentS
                 format!(
                     "{driver} is ready and does not serve: a newer version does, by the annotation {}, else by the \
                      ConfigMaps' times of creation; `machinist plugin rollback` withdraws that one",
-                    Keys::VERSION_ANNOTATION
+                    PluginKeys::VERSION_ANNOTATION
                 )
             })
         }

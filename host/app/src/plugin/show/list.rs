@@ -3,7 +3,7 @@
 use comfy_table::Table;
 use kube::core::ObjectMeta;
 use machinist_api::names::labels::PLUGIN;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::shown;
 use machinist_plugin_host::status::{BundleStatus, HeldStatus, PluginStatus};
 use serde::Serialize;
@@ -77,7 +77,7 @@ pub(crate) async fn list(flags: ListFlags) -> anyhow::Result<()> {
     let namespace = &flags.cluster.namespace;
     let api = config_maps(&flags.cluster).await?;
     // A part is no plugin: the status of its plugin is on the index that names it.
-    let plugins = format!("{PLUGIN},{PLUGIN}!={}", Keys::PART_KIND);
+    let plugins = format!("{PLUGIN},{PLUGIN}!={}", PluginKeys::PART_KIND);
     let maps = cluster::list(&api, &plugins, &format!("list the plugins of namespace {namespace}")).await?;
     let rows: Vec<Row> = maps.iter().map(row).collect();
     match flags.output {
@@ -162,13 +162,13 @@ fn serves(held: &ListedVersion) -> String {
 
 #[cfg(test)]
 mod tests {
-    use machinist_plugin_host::Keys;
+    use machinist_plugin_host::PluginKeys;
     use serde_json::json;
 
     use super::*;
 
     fn check(annotation: &str) -> String {
-        let meta = json!({ "name": "sim", "annotations": { Keys::STATUS_ANNOTATION: annotation } });
+        let meta = json!({ "name": "sim", "annotations": { PluginKeys::STATUS_ANNOTATION: annotation } });
         table(&[row(&serde_json::from_value(meta).unwrap())]).to_string()
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use machinist_api::names::labels::PLUGIN;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::status::{HeldStatus, ON_TRIAL, PROMOTED, PluginStatus, RolloutStatus, WITHDRAWN};
 use serde_json::json;
 
@@ -109,14 +109,14 @@ async fn request(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
 }
 
 async fn annotate(api: &Api<ConfigMap>, map: &str, word: Option<String>) -> anyhow::Result<()> {
-    let word = json!({ "metadata": { "annotations": { Keys::ROLLOUT_ANNOTATION: word } } });
+    let word = json!({ "metadata": { "annotations": { PluginKeys::ROLLOUT_ANNOTATION: word } } });
     patch(api, map, &word, &format!("annotate ConfigMap {map}")).await.map(drop)
 }
 
 /// Reads the statuses of all drivers, by ConfigMap.
 async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Vec<(String, PluginStatus)>> {
     let task = format!("list the drivers of namespace {}", flags.cluster.namespace);
-    let maps = list(api, &format!("{PLUGIN}={}", Keys::DRIVER_KIND), &task).await?;
+    let maps = list(api, &format!("{PLUGIN}={}", PluginKeys::DRIVER_KIND), &task).await?;
     let statuses = maps.iter().filter_map(|map| {
         let status = readable_status(status_annotation(map)?);
         Some((map.name.clone()?, status))

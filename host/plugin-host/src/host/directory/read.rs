@@ -11,23 +11,23 @@ use super::scan::{self, alone};
 use crate::sources::Contract;
 use crate::sources::configmap::RawConfigMap;
 use crate::sources::encoding::MOST_PACKED_BYTES;
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 use crate::sources::{DIRECTORY, Encoding, Packed};
 
 /// As much as a ConfigMap could hold.
 const MOST_TEXT_BYTES: usize = 1 << 20;
 
 const TEXTS: [&str; 10] = [
-    Keys::SETTINGS,
-    Keys::GRANTS_YAML,
-    Keys::GRANTS_JSON,
-    Keys::ROLLOUT_YAML,
-    Keys::TERMS_YAML,
-    Keys::TERMS_JSON,
-    Keys::SHA256,
-    Keys::SIGNATURE,
-    Keys::BUNDLE,
-    Keys::BUNDLE_SIGNATURE,
+    PluginKeys::SETTINGS,
+    PluginKeys::GRANTS_YAML,
+    PluginKeys::GRANTS_JSON,
+    PluginKeys::ROLLOUT_YAML,
+    PluginKeys::TERMS_YAML,
+    PluginKeys::TERMS_JSON,
+    PluginKeys::SHA256,
+    PluginKeys::SIGNATURE,
+    PluginKeys::BUNDLE,
+    PluginKeys::BUNDLE_SIGNATURE,
 ];
 
 /// A problem of a plugin in the directory.
@@ -105,7 +105,7 @@ pub(super) fn read(root: &Path, name: &str) -> Result<RawConfigMap, Error> {
     } else {
         files.folder(folder, &mut raw)?;
     }
-    raw.labels = BTreeMap::from([(Keys::KIND_LABEL.to_owned(), contract(&raw).label().to_owned())]);
+    raw.labels = BTreeMap::from([(PluginKeys::KIND_LABEL.to_owned(), contract(&raw).label().to_owned())]);
     Ok(raw)
 }
 
@@ -132,7 +132,7 @@ impl Files<'_> {
             } else if TEXTS.contains(&file.as_str()) {
                 let text = self.text(&path)?;
                 raw.data.insert(file, text);
-            } else if [Keys::INDEX_KEY, Keys::OCI_KEY].contains(&file.as_str()) {
+            } else if [PluginKeys::INDEX_KEY, PluginKeys::OCI_KEY].contains(&file.as_str()) {
                 return Err(Error::Elsewhere { path });
             } else {
                 // Only the existence of the file is reported, not its content.
@@ -152,8 +152,9 @@ impl Files<'_> {
     fn text(&self, path: &Path) -> Result<String, Error> {
         let text = String::from_utf8(self.bytes(path, MOST_TEXT_BYTES)?);
         let text = text.map_err(|_| Error::NoText { path: path.to_owned() })?;
-        let is_word =
-            [Keys::SHA256, Keys::SIGNATURE, Keys::BUNDLE_SIGNATURE].iter().any(|word| path.ends_with(word));
+        let is_word = [PluginKeys::SHA256, PluginKeys::SIGNATURE, PluginKeys::BUNDLE_SIGNATURE]
+            .iter()
+            .any(|word| path.ends_with(word));
         // As `sha256sum` and `cosign` write them: with the file's name behind, or the end of the line.
         Ok(if is_word { text.split_whitespace().next().unwrap_or_default().to_owned() } else { text })
     }

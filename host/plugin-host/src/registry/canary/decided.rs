@@ -7,7 +7,7 @@ use machinist_artifacts::ContentDigest;
 use crate::output_limits as bounds;
 use crate::sources;
 use crate::sources::configmap::Fingerprint;
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 use crate::sources::status::{PROMOTED, PluginStatus, WITHDRAWN};
 
 /// A decision about a version.
@@ -31,7 +31,7 @@ impl VersionDecision {
     /// Reads the decisions in the annotations of a ConfigMap. A person's decision counts before the host's; an invalid
     /// one is ignored.
     pub fn of(annotations: &BTreeMap<String, String>) -> Vec<Self> {
-        let person = annotations.get(Keys::ROLLOUT_ANNOTATION).and_then(|text| Self::by_a_person(text));
+        let person = annotations.get(PluginKeys::ROLLOUT_ANNOTATION).and_then(|text| Self::by_a_person(text));
         let host = Self::by_a_host(PluginStatus::of(annotations));
         let mut all: Vec<Self> = host.into_iter().collect();
         if let Some(person) = person {
@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_hosts_decision_is_read_back() {
-        assert_eq!(decisions(&[(Keys::STATUS_ANNOTATION, status("promoted"))]), [Decision::Promoted]);
+        assert_eq!(decisions(&[(PluginKeys::STATUS_ANNOTATION, status("promoted"))]), [Decision::Promoted]);
         assert_eq!(
-            decisions(&[(Keys::STATUS_ANNOTATION, status("withdrawn"))]),
+            decisions(&[(PluginKeys::STATUS_ANNOTATION, status("withdrawn"))]),
             [Decision::Withdrawn("slow".to_owned())]
         );
     }
@@ -99,14 +99,14 @@ mod tests {
         let written = format!(
             r#"{{"content":"c","rollout":{{"decision":"promoted","digest":"{A}","mode":"canary","reason":null,"shadow":null}}}}"#
         );
-        assert_eq!(decisions(&[(Keys::STATUS_ANNOTATION, written)]), [Decision::Promoted]);
+        assert_eq!(decisions(&[(PluginKeys::STATUS_ANNOTATION, written)]), [Decision::Promoted]);
     }
 
     #[test]
     fn a_persons_word_counts_first() {
         let both = [
-            (Keys::STATUS_ANNOTATION, status("withdrawn")),
-            (Keys::ROLLOUT_ANNOTATION, format!("promote={A}")),
+            (PluginKeys::STATUS_ANNOTATION, status("withdrawn")),
+            (PluginKeys::ROLLOUT_ANNOTATION, format!("promote={A}")),
         ];
         assert_eq!(decisions(&both), [Decision::Promoted]);
     }
@@ -114,12 +114,12 @@ mod tests {
     #[test]
     fn nonsense_says_nothing() {
         for text in ["", "promote", "promote=", "promote=abc", "later=sha256:aa", "\0"] {
-            assert!(decisions(&[(Keys::ROLLOUT_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
+            assert!(decisions(&[(PluginKeys::ROLLOUT_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
         }
         for text in ["", "{", "[]", r#"{"rollout":7}"#, r#"{"rollout":{"digest":"x","decision":"promoted"}}"#]
         {
-            assert!(decisions(&[(Keys::STATUS_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
+            assert!(decisions(&[(PluginKeys::STATUS_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
         }
-        assert!(decisions(&[(Keys::STATUS_ANNOTATION, status("later"))]).is_empty());
+        assert!(decisions(&[(PluginKeys::STATUS_ANNOTATION, status("later"))]).is_empty());
     }
 }

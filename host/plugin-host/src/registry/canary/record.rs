@@ -16,7 +16,6 @@ pub(crate) enum TrialSide {
 }
 
 impl TrialSide {
-    /// For metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Stable => "stable",
@@ -37,7 +36,6 @@ pub(crate) enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// For metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Answered(_) => "answered",

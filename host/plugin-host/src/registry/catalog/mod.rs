@@ -27,7 +27,7 @@ use crate::registry::report::{PluginReport, ReportSummary};
 use crate::registry::routes::Routes;
 use crate::registry::{Declaration, Eligibility, Offer, Registry, SourceState, Stage};
 use crate::sources::configmap::{Fingerprint, RawConfigMap};
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 use crate::sources::part_store::PartStore;
 use crate::sources::parts::{FoundPart, Part};
 use crate::sources::remote::{Origin, Remote, Resolved};
@@ -184,7 +184,7 @@ impl Catalog {
         // It may have been a part until it was changed.
         state.part_store.take_part(&id);
         let mut actions = state.update_indexes_of(&id, now);
-        let kind = raw.labels.get(Keys::KIND_LABEL).cloned().unwrap_or_default();
+        let kind = raw.labels.get(PluginKeys::KIND_LABEL).cloned().unwrap_or_default();
         let terms = raw.assumed_terms();
         let role = raw.role().or_else(|| state.registry.role(&id)).unwrap_or(Contract::Driver);
         // For known content, the status comes from this host itself.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::configmap::RawConfigMap;
 use super::{Encoding, Packed};
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 
 /// No ConfigMap is larger.
 pub(crate) const MOST_PART_BYTES: usize = 1 << 20;
@@ -190,11 +190,11 @@ pub struct Part {
 /// A problem of a part's ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartError {
-    #[error("its data has no {}, such as \"1/5\"", Keys::PLACE_KEY)]
+    #[error("its data has no {}, such as \"1/5\"", PluginKeys::PLACE_KEY)]
     NoPlace,
-    #[error("its {} is {text:?}, not a place such as \"1/5\"", Keys::PLACE_KEY)]
+    #[error("its {} is {text:?}, not a place such as \"1/5\"", PluginKeys::PLACE_KEY)]
     Place { text: String },
-    #[error("its binaryData has no {}", Keys::BYTES_KEY)]
+    #[error("its binaryData has no {}", PluginKeys::BYTES_KEY)]
     NoBytes,
     #[error("its {bytes} bytes are more than the {MOST_PART_BYTES} that a part may have")]
     TooLarge { bytes: usize },
@@ -211,9 +211,9 @@ impl Part {
     /// # Errors
     /// When it holds no part.
     pub fn read(raw: &RawConfigMap) -> Result<Self, PartError> {
-        let text = raw.data.get(Keys::PLACE_KEY).ok_or(PartError::NoPlace)?;
+        let text = raw.data.get(PluginKeys::PLACE_KEY).ok_or(PartError::NoPlace)?;
         let place = PartNumber::read(text).ok_or_else(|| PartError::Place { text: text.clone() })?;
-        let bytes = raw.binary_data.get(Keys::BYTES_KEY).ok_or(PartError::NoBytes)?;
+        let bytes = raw.binary_data.get(PluginKeys::BYTES_KEY).ok_or(PartError::NoBytes)?;
         if bytes.len() > MOST_PART_BYTES {
             return Err(PartError::TooLarge { bytes: bytes.len() });
         }
@@ -262,7 +262,7 @@ pub enum Error {
         says: PartNumber,
     },
     /// A part of another version, or a damaged one.
-    #[error("{}, ConfigMap {config_map}, has digest {found}, and {} says {expected}", place.words(), Keys::INDEX_KEY)]
+    #[error("{}, ConfigMap {config_map}, has digest {found}, and {} says {expected}", place.words(), PluginKeys::INDEX_KEY)]
     OtherContent {
         /// Where the index has it.
         place: PartNumber,

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::super::part_store::PartStore;
 use super::*;
-use crate::sources::keys::Keys;
+use crate::sources::keys::PluginKeys;
 use crate::sources::{Declared, SourceId};
 
 fn index(text: &str) -> Result<Index, String> {
@@ -45,8 +45,9 @@ fn an_index_is_read_back_or_refused_by_name() {
 
 fn map(place: Option<&str>, bytes: Option<&[u8]>) -> RawConfigMap {
     let mut raw = RawConfigMap::default();
-    raw.data.extend(place.map(|place| (Keys::PLACE_KEY.to_owned(), place.to_owned())));
-    raw.binary_data.extend(bytes.map(|bytes| (Keys::BYTES_KEY.to_owned(), Bytes::copy_from_slice(bytes))));
+    raw.data.extend(place.map(|place| (PluginKeys::PLACE_KEY.to_owned(), place.to_owned())));
+    raw.binary_data
+        .extend(bytes.map(|bytes| (PluginKeys::BYTES_KEY.to_owned(), Bytes::copy_from_slice(bytes))));
     raw
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use machinist_artifacts::signature::cosign::{self, Beside};
 use machinist_artifacts::{Bundle, ContentDigest, Keyring, Limits, Reference, Registry, SigningKey};
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{HostSettings, PluginReport, PullSecrets, Required, Trust};
 use registry::{Door, Liar, Lie, PASSWORD, USER};
@@ -51,7 +51,7 @@ impl Shop {
 fn map(reference: &(impl ToString + ?Sized)) -> Map {
     Map::plain("plain", "1.0.0", &["plain"])
         .without("plugin.wasm")
-        .data(Keys::OCI_KEY, &reference.to_string())
+        .data(PluginKeys::OCI_KEY, &reference.to_string())
 }
 
 fn pin(report: &PluginReport) -> ContentDigest {
@@ -63,12 +63,12 @@ fn with_status(mut map: Map, report: &PluginReport) -> Map {
     let resolved = PluginStatus::from(report).resolved;
     assert!(resolved.is_some(), "it is resolved");
     let status = PluginStatus { resolved, ..PluginStatus::default() };
-    map.0.annotations.insert(Keys::STATUS_ANNOTATION.to_owned(), status.to_json());
+    map.0.annotations.insert(PluginKeys::STATUS_ANNOTATION.to_owned(), status.to_json());
     map
 }
 
 fn asking(mut map: Map, asked: &str) -> Map {
-    map.0.annotations.insert(Keys::RESOLVE_ANNOTATION.to_owned(), asked.to_owned());
+    map.0.annotations.insert(PluginKeys::RESOLVE_ANNOTATION.to_owned(), asked.to_owned());
     map
 }
 
@@ -334,7 +334,7 @@ async fn a_locked_registry_is_opened_by_a_secret_beside_the_plugin() {
     let component = Bytes::from(marked(&plain(), "locked"));
     shop.client.push(&reference, &component, &[], &[], logins.find(&reference)).await.unwrap();
     let world = Fixture::cold(|settings| settings.pull_secrets = Some(Arc::new(Secrets)));
-    let with = |secret: &str| map(&reference).data(Keys::PULL_SECRET_KEY, secret);
+    let with = |secret: &str| map(&reference).data(PluginKeys::PULL_SECRET_KEY, secret);
     assert!(world.rejected(map(&reference)).await.contains("refuses acme/plain without a login"));
     assert!(
         world.rejected(with("missing")).await.contains("Secret missing for the registry: it is not there")

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::parts::{Part, split};
 use machinist_plugin_host::{Digest, Encoding, PluginReport, PluginState};
 
@@ -39,7 +39,7 @@ impl Cut {
     fn index_with(&self, index: &str) -> Map {
         Map::plain("plain", self.version, &["plain"])
             .without("plugin.wasm")
-            .data(Keys::INDEX_KEY, index)
+            .data(PluginKeys::INDEX_KEY, index)
             .data("sha256", &self.digest.to_string())
     }
 
@@ -48,9 +48,9 @@ impl Cut {
         let (name, part) = &self.parts[number - 1];
         let mut map = Map::new(name, Vec::new())
             .without("plugin.wasm")
-            .binary(Keys::BYTES_KEY, part.bytes.to_vec())
-            .data(Keys::PLACE_KEY, &part.place.to_string());
-        map.0.labels.insert(Keys::KIND_LABEL.to_owned(), Keys::PART_KIND.to_owned());
+            .binary(PluginKeys::BYTES_KEY, part.bytes.to_vec())
+            .data(PluginKeys::PLACE_KEY, &part.place.to_string());
+        map.0.labels.insert(PluginKeys::KIND_LABEL.to_owned(), PluginKeys::PART_KIND.to_owned());
         map
     }
 
@@ -177,7 +177,7 @@ async fn one_part_named_twice() {
 #[tokio::test]
 async fn two_parts_of_one_number() {
     check(
-        |two| vec![two.part(3).data(Keys::PLACE_KEY, "2/3"), two.index()],
+        |two| vec![two.part(3).data(PluginKeys::PLACE_KEY, "2/3"), two.index()],
         "part 3 of 3, ConfigMap plain-2.0.0-3, says that it is part 2/3",
     )
     .await;
@@ -187,8 +187,8 @@ async fn two_parts_of_one_number() {
 async fn a_part_of_another_version() {
     check(
         |two| {
-            let other = cut("1.0.0").part(3).0.binary_data[Keys::BYTES_KEY].to_vec();
-            vec![two.part(3).binary(Keys::BYTES_KEY, other), two.index()]
+            let other = cut("1.0.0").part(3).0.binary_data[PluginKeys::BYTES_KEY].to_vec();
+            vec![two.part(3).binary(PluginKeys::BYTES_KEY, other), two.index()]
         },
         "part 3 of 3, ConfigMap plain-2.0.0-3, has digest sha256:",
     )
@@ -216,7 +216,7 @@ async fn an_index_that_says_too_little_or_too_much() {
 
 #[tokio::test]
 async fn a_part_without_bytes() {
-    let without = |two: &Cut| vec![two.part(1).without(Keys::BYTES_KEY), two.index()];
+    let without = |two: &Cut| vec![two.part(1).without(PluginKeys::BYTES_KEY), two.index()];
     check(without, "part 1 of 3, ConfigMap plain-2.0.0-1, is wrong: its binaryData has no plugin.wasm.part")
         .await;
 }
@@ -239,7 +239,7 @@ async fn parts_that_vanish_after_loading_harm_nothing_and_are_missed_aloud() {
 #[tokio::test]
 async fn a_part_that_is_edited_after_loading_is_rejected_and_what_was_loaded_serves() {
     let (world, one) = serving().await;
-    let edited = one.part(2).binary(Keys::BYTES_KEY, b"something else".to_vec());
+    let edited = one.part(2).binary(PluginKeys::BYTES_KEY, b"something else".to_vec());
     world.host.declare(edited.0).await;
     rejected(&world, "part 2 of 3, ConfigMap plain-1.0.0-2, has digest").await;
     assert_eq!(world.version("plain").await, "1.0.0");

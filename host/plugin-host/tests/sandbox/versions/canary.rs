@@ -6,7 +6,7 @@ use machinist_core::driver::error::CallError;
 use machinist_core::driver::{Creation, DriverResult};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::Uid;
-use machinist_plugin_host::Keys;
+use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::{Decision, PluginReport, PluginState};
 
 use crate::fixture::{Fixture, Map, marked, plain, request, version};
@@ -167,10 +167,10 @@ async fn a_person_ends_a_trial_by_an_annotation() {
     let map = || newer("{mode: canary, share: 100%}");
     let report = on_trial(&world, map()).await;
     let digest = report.digest.expect("a digest");
-    world.declare(map().annotation(Keys::ROLLOUT_ANNOTATION, &format!("withdraw={digest}"))).await;
+    world.declare(map().annotation(PluginKeys::ROLLOUT_ANNOTATION, &format!("withdraw={digest}"))).await;
     assert_eq!(world.version("plain").await, "1.0.0");
     assert_eq!(world.report(&report.source).reason.as_deref(), Some("somebody has withdrawn it"));
-    world.declare(map().annotation(Keys::ROLLOUT_ANNOTATION, &format!("promote={digest}"))).await;
+    world.declare(map().annotation(PluginKeys::ROLLOUT_ANNOTATION, &format!("promote={digest}"))).await;
     assert_eq!(world.version("plain").await, "2.0.0");
     assert_eq!(decision(&world, &report), Some(Decision::Promoted));
 }
@@ -205,7 +205,7 @@ async fn a_withdrawn_version_that_is_alone_after_a_restart_deletes_and_creates_n
     let map = || Map::plain("plain-1", "2.0.0", &["plain"]).plugin("plain");
     let report = world.ready(map()).await;
     let digest = report.digest.expect("a digest");
-    let withdrawn = || map().annotation(Keys::ROLLOUT_ANNOTATION, &format!("withdraw={digest}"));
+    let withdrawn = || map().annotation(PluginKeys::ROLLOUT_ANNOTATION, &format!("withdraw={digest}"));
     for next in [world, Fixture::new()] {
         let report = next.declare(withdrawn()).await;
         assert_eq!((report.state, report.serving), (PluginState::Withdrawn, true));
@@ -217,7 +217,7 @@ async fn a_withdrawn_version_that_is_alone_after_a_restart_deletes_and_creates_n
         let looked = next.host.get_status(request("plain", "{}")).await;
         assert!(matches!(looked, Err(CallError::Guest(_))), "{looked:?}");
         next.host.delete(request("plain", "{}")).await.expect("it deletes");
-        next.declare(map().annotation(Keys::ROLLOUT_ANNOTATION, &format!("promote={digest}"))).await;
+        next.declare(map().annotation(PluginKeys::ROLLOUT_ANNOTATION, &format!("promote={digest}"))).await;
         assert_eq!(next.version("plain").await, "2.0.0");
     }
 }
@@ -229,7 +229,7 @@ async fn attack_a_class_pins_a_version_that_was_withdrawn() {
     let map = || newer("{mode: canary, share: 100%}");
     let report = on_trial(&world, map()).await;
     let digest = report.digest.expect("a digest");
-    world.declare(map().annotation(Keys::ROLLOUT_ANNOTATION, &format!("withdraw={digest}"))).await;
+    world.declare(map().annotation(PluginKeys::ROLLOUT_ANNOTATION, &format!("withdraw={digest}"))).await;
     assert_eq!(world.report(&report.source).state, PluginState::Withdrawn);
     let pinned = || {
         let mut pinned = request("plain", "{}");
@@ -254,7 +254,7 @@ async fn attack_a_class_pins_a_version_that_was_withdrawn() {
     assert!(matches!(looked, Err(CallError::Guest(_))), "{looked:?}");
     world.host.delete(pinned()).await.expect("it deletes");
     assert_eq!(world.version("plain").await, "1.0.0", "others are served by the version before");
-    world.declare(map().annotation(Keys::ROLLOUT_ANNOTATION, &format!("promote={digest}"))).await;
+    world.declare(map().annotation(PluginKeys::ROLLOUT_ANNOTATION, &format!("promote={digest}"))).await;
     assert_eq!(version(&world.host.create(pinned()).await), "2.0.0");
 }
 
