@@ -151,7 +151,6 @@ impl Host {
         }
     }
 
-    /// Its metrics.
     pub async fn metrics(&self) -> Result<Metrics> {
         let text =
             http()?.get(format!("{}/metrics", self.url())).send().await?.error_for_status()?.text().await?;

@@ -27,7 +27,6 @@ pub fn is_rollout_finished(deployment: &MachineDeployment) -> bool {
 }
 
 impl Autoscaler {
-    /// So many more.
     pub async fn increase_size(&self, group: &NodeGroup, more: u32) -> Result<()> {
         let size = replicas(&self.read(group).await?) + i32::try_from(more)?;
         ensure!(size <= group.max, "{} would have {size}, and may have {}", group.name, group.max);

@@ -42,7 +42,6 @@ impl<C: Cloud> Lab<C> {
         Ok(sets)
     }
 
-    /// Creates a deployment.
     pub async fn create_deployment(&self, deployment: &MachineDeployment) -> Result<MachineDeployment> {
         create(&self.deployments(), deployment).await
     }
@@ -78,7 +77,6 @@ impl<C: Cloud> Lab<C> {
             .map(drop)
     }
 
-    /// Deletes a deployment.
     pub async fn delete_deployment(&self, name: &str) -> Result<()> {
         self.deployments()
             .delete(name, &DeleteParams::default())

@@ -58,12 +58,10 @@ impl<C: Cloud> Lab<C> {
         }
     }
 
-    /// Creates a Secret.
     pub async fn put_secret(&self, secret: &Secret) -> Result<()> {
         create(&Api::namespaced(self.client.clone(), NAMESPACE), secret).await.map(drop)
     }
 
-    /// Creates a class.
     pub async fn put_class(&self, class: &MachineClass) -> Result<()> {
         create(&self.classes(), class).await.map(drop)
     }
@@ -73,7 +71,6 @@ impl<C: Cloud> Lab<C> {
         create(&self.machines(), &manifests::machine(name, class)).await
     }
 
-    /// Deletes a Machine.
     pub async fn delete_machine(&self, name: &str) -> Result<()> {
         self.machines()
             .delete(name, &DeleteParams::default())

@@ -24,7 +24,6 @@ impl<C: Cloud> Lab<C> {
         Ok(())
     }
 
-    /// Creates a pod.
     pub async fn create_pod(&self, pod: &Pod) -> Result<Pod> {
         create(&self.pods(), pod).await
     }

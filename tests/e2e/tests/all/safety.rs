@@ -14,8 +14,8 @@ use serde_json::json;
 
 use crate::scene::{SIM, flagged, has_phase, is_gone, is_running, runs};
 
-/// Flags of a host whose clocks run fast. It leads whether or not it can renew its Leases, so that it is there during an
-/// outage.
+/// Flags of a host whose clocks run fast. It leads whether or not it can renew its Leases, so that it is there during
+/// an outage.
 const QUICK: [&str; 6] = [
     "--leader-elect=false",
     "--machine-safety-orphan-vms-period=3s",

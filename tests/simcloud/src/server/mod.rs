@@ -80,7 +80,6 @@ impl Server {
         self.with(|cloud, _| cloud.reset_stats());
     }
 
-    /// Replaces all faults.
     pub fn set_faults(&self, faults: Faults) -> Result<(), ApiError> {
         self.with(|cloud, _| cloud.set_faults(faults))
     }

@@ -48,7 +48,7 @@ fn in_backticks(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// The paths that `a/{b,c}.rs` stands for.
+/// The paths that `a/{b,c}.rs` means.
 fn alternatives(span: &str) -> Vec<String> {
     let parts = span.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
     match parts {

@@ -1,4 +1,4 @@
-//! Kubelets that join.
+//! Bootstrap tokens of kubelets that join.
 
 use jiff::Timestamp;
 use memory_api::{ApiServer, decode};
