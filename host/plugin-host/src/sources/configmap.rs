@@ -437,7 +437,7 @@ mod tests {
         );
         check(
             |raw| {
-                drop(raw.labels.insert(PluginKeys::KIND_LABEL.to_owned(), PluginKeys::PART_KIND.to_owned()))
+                drop(raw.labels.insert(PluginKeys::KIND_LABEL.to_owned(), PluginKeys::PART_KIND.to_owned()));
             },
             "it is a part of a plugin, not a plugin",
         );
