@@ -192,7 +192,7 @@ async fn readyz(state: State<Admin>, RawQuery(query): RawQuery) -> (StatusCode, 
 
 /// Describes who can read /debug, for people.
 fn served(admin: &Admin) -> String {
-    match admin.sources.reviewer.as_ref().map(|reviewer| reviewer.rights()) {
+    match admin.sources.reviewer.as_ref().map(Reviewer::rights) {
         None => "served on loopback".to_owned(),
         Some(Rights::Held) => "served on loopback, and to accounts that may get it".to_owned(),
         Some(Rights::Unknown) => {

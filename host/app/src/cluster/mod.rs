@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_is_named() {
-        let error = read(Path::new("/does/not/exist"), None).unwrap_err().to_string();
+        let error = from_files(Path::new("/does/not/exist"), None).unwrap_err().to_string();
         assert!(error.contains("/does/not/exist"), "{error}");
-        let error = read(Path::new("/does/not/exist:/neither"), None).unwrap_err().to_string();
+        let error = from_files(Path::new("/does/not/exist:/neither"), None).unwrap_err().to_string();
         assert!(error.contains("no kubeconfig at /does/not/exist:/neither"), "{error}");
     }
 }

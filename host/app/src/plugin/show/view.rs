@@ -210,8 +210,8 @@ fn or_none(text: &str) -> String {
 }
 
 /// A schema. A text that is not JSON is shown as it is.
-fn schema(text: &String) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+fn schema(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
 fn driver(about: &machinist_plugin_host::About) -> Driver {
@@ -236,7 +236,7 @@ fn driver(about: &machinist_plugin_host::About) -> Driver {
             .collect(),
         consistency_window_seconds: about.consistency_window.as_secs_f64(),
         wished_hosts: about.hosts.clone(),
-        class_schema: about.class_schema.as_ref().map(schema),
+        class_schema: about.class_schema.as_deref().map(schema),
     }
 }
 
@@ -255,7 +255,7 @@ fn policy(about: &PolicyAbout, terms: &PolicyTerms) -> Policy {
         version: about.version.to_string(),
         mode: terms.mode.as_str(),
         applies_to: if parts.is_empty() { "all Machines".to_owned() } else { parts.join("; ") },
-        settings_schema: about.settings_schema.as_ref().map(schema),
+        settings_schema: about.settings_schema.as_deref().map(schema),
     }
 }
 
