@@ -1,9 +1,9 @@
 //! Makes a struct a Kubernetes kind. A macro rather than kube's derive, since the derive insists on a `spec`, and a
 //! class has none.
 
-/// Implements [`kube_core::Resource`] and `Serialize` for a kind, by default a namespaced one of machine-controller-manager's
-/// group; `of` names the module with another group. The struct's field names are those of the JSON; a field is left out
-/// when it says so.
+/// Implements [`kube_core::Resource`] and `Serialize` for a kind, by default a namespaced one of
+/// machine-controller-manager's group; `of` names the module with another group. The struct's field names are those of
+/// the JSON; a field is left out when it says so.
 macro_rules! kind {
     ($kind:ident, plural: $($rest:tt)+) => {
         $crate::kind::kind!($kind, of: crate::names, plural: $($rest)+);

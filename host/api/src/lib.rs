@@ -18,8 +18,7 @@
 //! | [`value`] | values that Kubernetes has types for: times, a number or a text |
 //! | `lenient` | decoding that does not fail for one invalid field |
 //! | `kind` | makes a struct a Kubernetes kind |
-//! | `rules` | validation rules (CEL) for the CRDs |
-//! | [`crd`] | generates the CRDs |
+//! | [`crd`] | generates the CRDs, with validation rules (CEL) |
 
 pub mod compat;
 pub mod crd;
@@ -32,7 +31,6 @@ pub mod machine_deployment;
 pub mod machine_set;
 pub mod names;
 pub mod own_status;
-mod rules;
 pub mod template;
 pub mod value;
 pub mod word;

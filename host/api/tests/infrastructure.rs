@@ -101,14 +101,14 @@ fn a_machine_reads_back_as_it_was_written_and_bad_fields_hide_no_others() {
     let machine: MachinistMachine = serde_json::from_value(written.clone()).unwrap();
     assert_eq!((machine.provider_id(), machine.is_provisioned()), (Some("sim:///1"), true));
     assert_eq!(serde_json::to_value(&machine).unwrap(), written);
-    let odd: MachinistMachine = serde_json::from_value(json!({
+    let unusual: MachinistMachine = serde_json::from_value(json!({
         "metadata": { "name": "m" },
         "spec": { "provider": 3, "providerID": "", "classRef": null },
         "status": { "addresses": null, "conditions": null, "initialization": { "provisioned": "no" } },
     }))
     .unwrap();
     assert_eq!(
-        (odd.spec.provider.as_deref(), odd.provider_id(), odd.is_provisioned()),
+        (unusual.spec.provider.as_deref(), unusual.provider_id(), unusual.is_provisioned()),
         (Some("3"), None, false)
     );
 }

@@ -1,4 +1,4 @@
-//! The kinds `MachinistCluster` and `MachinistClusterTemplate`: what the machines of a cluster share.
+//! The kinds `MachinistCluster` and `MachinistClusterTemplate`: the common settings of a cluster's machines.
 //!
 //! Machinist makes neither networks nor load balancers. The endpoint of the control plane comes from the user or from
 //! the control plane's provider.
@@ -15,7 +15,7 @@ use crate::kind::kind;
 use crate::lenient;
 use crate::template::TemplateMetadata;
 
-/// What the machines of a cluster share.
+/// Settings that the machines of a cluster share.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachinistCluster {
@@ -23,7 +23,7 @@ pub struct MachinistCluster {
     #[serde(deserialize_with = "lenient::or_empty")]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What the machines of the cluster share.
+    /// Settings that the machines of the cluster share.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub spec: MachinistClusterSpec,
     /// Observed state of the cluster's infrastructure.
@@ -34,7 +34,7 @@ kind!(MachinistCluster, of: crate::infrastructure, plural: "machinistclusters", 
     "metadata" => metadata, "spec" => spec, "status" => status if Option::is_some,
 ]);
 
-/// What the machines of a cluster share.
+/// Common settings of the machines of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachinistClusterSpec {
@@ -114,7 +114,7 @@ pub struct MachinistClusterStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// What clusters of a ClusterClass are made from.
+/// Template from which a ClusterClass makes clusters.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachinistClusterTemplate {

@@ -5,8 +5,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use super::{
     MachinistCluster, MachinistClusterTemplate, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
 };
+use crate::crd::rules::Rule;
 use crate::crd::{AGE, Column, Error, Surface, column, definition};
-use crate::rules::Rule;
 
 /// Returns the definitions of the kinds for Cluster API.
 ///

@@ -34,7 +34,7 @@ pub mod annotations {
 pub mod finalizers {
     /// On a MachinistMachine, from before its VM is requested until the VM is proven gone.
     pub const MACHINE: &str = "infrastructure.machinist.dev/machine";
-    /// On a MachinistCluster.
+    /// On a MachinistCluster, until none of its machines is left.
     pub const CLUSTER: &str = "infrastructure.machinist.dev/cluster";
     /// On the Secret or the MachinistIdentity that machines need for their deletion.
     pub const IDENTITY: &str = "infrastructure.machinist.dev/identity";

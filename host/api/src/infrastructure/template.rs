@@ -13,7 +13,7 @@ use crate::lenient;
 use crate::machine_class::quantities;
 use crate::template::TemplateMetadata;
 
-/// What machines are made from. Its spec does not change: a rollout goes to a template of another name.
+/// Template from which machines are made. Its spec does not change: a rollout goes to a template of another name.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachinistMachineTemplate {
@@ -24,7 +24,7 @@ pub struct MachinistMachineTemplate {
     /// The machines to make.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub spec: MachinistMachineTemplateSpec,
-    /// What a Node of these machines will have.
+    /// Resources and platform of a Node of these machines.
     pub status: Option<MachinistMachineTemplateStatus>,
 }
 
@@ -55,7 +55,7 @@ pub struct MachinistMachineTemplateResource {
     pub spec: MachinistMachineSpec,
 }
 
-/// What a Node of the machines will have. Cluster-autoscaler reads it to scale up from zero.
+/// Resources and platform of a Node of the machines. Cluster-autoscaler reads it to scale up from zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachinistMachineTemplateStatus {

@@ -8,7 +8,7 @@ use crate::driver::Address;
 /// The kinds of the contract.
 const KINDS: [&str; 5] = ["Hostname", "ExternalIP", "InternalIP", "ExternalDNS", "InternalDNS"];
 
-/// The contract's limits.
+/// The contract's limits, in addresses and in characters of one.
 const MOST: usize = 256;
 const LONGEST: usize = 256;
 

@@ -278,8 +278,8 @@ fn is_missing(progress: &MachineProgress) -> bool {
     matches!(&progress.probe, Some(Err(error)) if is_not_found(error))
 }
 
-/// Returns what an earlier reconcile has said about a VM that is not as it should be: it counts until the VM is looked at
-/// again.
+/// Returns what an earlier reconcile has said about a VM that is not as it should be: it counts until the VM is looked
+/// at again.
 fn last_seen(view: &InfraMachineView) -> Option<(&ReportedReady, InfraReason)> {
     let reported = view.reported.as_ref().filter(|_| view.is_provisioned)?;
     Some((reported, reported.reason?))

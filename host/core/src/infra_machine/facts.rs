@@ -19,7 +19,7 @@ pub struct InfraMachineView {
     /// Why nothing may be done to it, if so.
     pub paused: Option<PauseCause>,
     pub key: KeyFact,
-    /// What the VM gets at boot.
+    /// The data that the VM gets at boot.
     pub bootstrap: BootstrapFact,
     /// The credentials of the cloud.
     pub identity: IdentityFact,
@@ -91,9 +91,9 @@ pub enum BootstrapFact {
 pub enum IdentityFact {
     /// Neither the machine nor its cluster names any. Some clouds need none.
     NotNamed,
-    /// What is named does not exist, as this sentence says.
+    /// The named object does not exist, as this sentence says.
     Missing(String),
-    /// What is named may not be used here, as this sentence says.
+    /// The named object may not be used here, as this sentence says.
     Refused(String),
     Ready,
 }

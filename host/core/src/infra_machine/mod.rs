@@ -1,8 +1,8 @@
 //! An infrastructure machine of Cluster API: one VM, without a Node.
 //!
-//! Cluster API drains, joins and replaces. What is left is the VM: made exactly once, looked at, removed until it is
-//! proven gone. [`crate::machine`] decides that, as for a Machine without a target cluster; this room decides when it
-//! may begin, and says what has come of it in the words of the contract.
+//! Cluster API drains, joins and replaces. The VM is left: made exactly once, looked at, removed until it is proven
+//! gone. [`crate::machine`] decides that, as for a Machine without a target cluster; this room decides when it may
+//! begin, and says what has come of it in the words of the contract.
 //!
 //! | module | what it does |
 //! | --- | --- |

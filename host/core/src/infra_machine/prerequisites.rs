@@ -1,4 +1,4 @@
-//! What the creation of a VM waits for. Nothing here ever fails: each wait ends with a change of another object.
+//! The prerequisites of a VM's creation. Nothing here ever fails: each wait ends with a change of another object.
 
 use crate::machine::Requeue;
 use crate::scheduling::retry::RetryPolicy;

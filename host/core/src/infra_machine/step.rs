@@ -14,8 +14,8 @@ use super::prerequisites;
 
 /// Returns the next step for an infrastructure machine. Pure: the same arguments give the same step.
 ///
-/// A pause comes before everything else, deletion included: while `clusterctl` moves objects, the copies that it deletes
-/// must not take their VMs along.
+/// A pause comes before everything else, deletion included: while `clusterctl` moves objects, the copies that it
+/// deletes must not take their VMs along.
 pub fn step(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
     if let Some(cause) = &view.paused {
         return Step::Finish(paused(view, cause));
@@ -89,7 +89,8 @@ fn deletion(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp)
     vm(view, progress, now)
 }
 
-/// What an infrastructure machine shares with every Machine: one VM, created once and deleted until it is gone.
+/// Does the part that an infrastructure machine shares with every Machine: one VM, created once and deleted until it is
+/// gone.
 fn vm(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
     match machine::step(&view.machine, progress, now) {
         MachineStep::Act(effects) => Step::Act(effects),

@@ -1,4 +1,4 @@
-//! What happens to an infrastructure machine, by facts and outcomes.
+//! Reconciles of an infrastructure machine, by facts and outcomes.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -72,7 +72,6 @@ pub(crate) trait Ask: Clone + Send + Sync + 'static {
     fn recorded(replay: &Replay<'_>) -> std::result::Result<Self, ReplayError>;
 }
 
-/// Lists all questions.
 macro_rules! questions {
     ($($question:ident),+) => {
         /// Asks again what a recording asked. Returns `None` if no question has this name.

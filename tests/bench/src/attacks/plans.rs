@@ -1,4 +1,4 @@
-//! What attacks: the hostile driver by a plan, or a plain program.
+//! Attackers: the hostile driver by a plan, or a plain program.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(super) struct Attack {
     pub(super) pause: Duration,
 }
 
-/// What one attacker does over and over.
+/// The work that one attacker repeats.
 #[derive(Clone)]
 pub(super) enum Plan {
     /// A call of the hostile driver.

@@ -1,8 +1,10 @@
 //! The CustomResourceDefinitions, from the types of this crate.
 //!
-//! The schemas of machine-controller-manager's kinds give each field a type, and neither defaults nor enumerations: they
-//! accept every object that its own definitions accept. [`crate::rules`] refuses objects that its controllers refuse. The
+//! The schemas of machine-controller-manager's kinds give each field a type, and neither defaults nor enumerations:
+//! they accept every object that its own definitions accept. `rules` refuses objects that its controllers refuse. The
 //! kinds of [`crate::infrastructure`] have no such past: their schemas have the limits of Cluster API's contract.
+
+pub(crate) mod rules;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_core::Resource;
@@ -10,8 +12,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::rules::{self, Rule};
 use crate::{Machine, MachineClass, MachineDeployment, MachineSet};
+use rules::Rule;
 
 /// Why the definitions could not be made.
 #[derive(Debug, thiserror::Error)]
