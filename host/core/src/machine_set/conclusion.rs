@@ -1,9 +1,10 @@
 //! The end of a reconcile of a set: the status, and the requeue.
 
+use crate::machine::Requeue;
 use crate::machine::node::health::ConditionStatus;
-use crate::machine::{Requeue, Severity};
 use crate::value::id::Name;
 use crate::value::phase::{OperationState, OperationType};
+use crate::value::words::{reasons, words};
 
 use crate::scheduling::step::Step;
 
@@ -15,11 +16,9 @@ pub type SetStep = Step<SetEffect, SetConclusion>;
 /// The end of a reconcile.
 #[derive(Clone, Debug)]
 pub struct SetConclusion {
-    /// The status to write.
     pub status: SetStatus,
     /// The reason for the set's state; shown as condition and, when it changes, as an Event.
     pub reason: SetReason,
-    /// The text for people.
     pub message: String,
     pub wake: Requeue,
 }
@@ -36,7 +35,6 @@ pub struct SetStatus {
     /// Those in phase Running or Available. The time since then does not matter: users of machine-controller-manager
     /// set large times and rely on their having no effect.
     pub available: usize,
-    /// Those that have failed and are preserved.
     pub preserved_failed: usize,
     /// Those that are preserved without a request.
     pub auto_preserved: usize,
@@ -62,22 +60,14 @@ pub struct SetCondition {
     pub message: String,
 }
 
-/// MCM's conditions of a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SetConditionKind {
-    /// A Machine could not be created or deleted.
-    ReplicaFailure,
-    /// There are too many Machines.
-    Frozen,
-}
-
-impl SetConditionKind {
-    /// The type of the condition.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ReplicaFailure => "ReplicaFailure",
-            Self::Frozen => "Frozen",
-        }
+words! {
+    /// MCM's conditions of a set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum SetConditionKind with as_str {
+        /// A Machine could not be created or deleted.
+        ReplicaFailure = "ReplicaFailure",
+        /// There are too many Machines.
+        Frozen = "Frozen",
     }
 }
 
@@ -91,24 +81,18 @@ pub struct SetOwnCondition {
     pub message: String,
 }
 
-/// Machinist's conditions of a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SetOwnConditionKind {
-    /// The selector selects Machines that others control.
-    Overlapping,
-    /// All settings that the set copies to Machines are valid.
-    Valid,
+words! {
+    /// Machinist's conditions of a set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum SetOwnConditionKind with as_str {
+        /// The selector selects Machines that others control.
+        Overlapping = "Overlapping",
+        /// All settings that the set copies to Machines are valid.
+        Valid = "Valid",
+    }
 }
 
 impl SetOwnConditionKind {
-    /// The type of the condition.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Overlapping => "Overlapping",
-            Self::Valid => "Valid",
-        }
-    }
-
     /// Returns the status that needs attention.
     pub fn bad(self) -> ConditionStatus {
         match self {
@@ -126,112 +110,52 @@ pub struct SetOperation {
     pub text: String,
 }
 
-/// The reason for a set's state, the most important first. Printed as condition and Event reasons; stable once
-/// released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SetReason {
-    /// The spec is invalid.
-    InvalidSet,
-    /// The template names no class.
-    ClassNotNamed,
-    /// The selector is empty.
-    SelectsEverything,
-    /// The selector does not select the Machines of the template.
-    SelectorMismatch,
-    /// A Machine could not be created.
-    CreationFailed,
-    /// A Machine could not be deleted.
-    DeletionFailed,
-    /// The finalizer could not be added.
-    ClaimFailed,
-    /// The finalizer could not be removed.
-    FinalizerHeld,
-    /// A write to the set or its Machines failed, or a read from the API server.
-    WriteFailed,
-    /// The caches are behind the API server.
-    CachesBehind,
-    /// Dangerous work is held.
-    GateFrozen,
-    /// The set is frozen: it has or had too many Machines, or somebody has set the label. None is created.
-    Frozen,
-    /// An update in place is running: no Machine is created.
-    ScaleUpDisabled,
-    /// The set is being deleted, and its Machines stay.
-    Orphaning,
-    /// The set is being deleted, and so are its Machines.
-    Deleting,
-    /// Machines are being created.
-    Creating,
-    /// Machines are being deleted.
-    Removing,
-    /// A Machine cannot be decoded: it counts, and nothing is done to it.
-    UnreadableMachine,
-    /// Failed Machines wait until the deployment permits their deletion.
-    WaitingForDeployment,
-    /// All Machines are available, but an optional setting is invalid.
-    InvalidOption,
-    /// All Machines exist, and not all of them are available.
-    Waiting,
-    AllAvailable,
-    Deleted,
-}
-
-impl SetReason {
-    /// The word in conditions and Events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidSet => "InvalidMachineSet",
-            Self::ClassNotNamed => "ClassNotNamed",
-            Self::SelectsEverything => "SelectsEverything",
-            Self::SelectorMismatch => "SelectorMismatch",
-            Self::CreationFailed => "CreationFailed",
-            Self::DeletionFailed => "DeletionFailed",
-            Self::ClaimFailed => "ClaimFailed",
-            Self::FinalizerHeld => "FinalizerHeld",
-            Self::WriteFailed => "WriteFailed",
-            Self::CachesBehind => "CachesBehind",
-            Self::GateFrozen => "Frozen",
-            Self::Frozen => "MachineSetFrozen",
-            Self::ScaleUpDisabled => "ScaleUpDisabled",
-            Self::Orphaning => "LeavingMachines",
-            Self::Deleting => "Deleting",
-            Self::Creating => "CreatingMachines",
-            Self::Removing => "RemovingMachines",
-            Self::UnreadableMachine => "UnreadableMachine",
-            Self::WaitingForDeployment => "WaitingForDeployment",
-            Self::InvalidOption => "InvalidOption",
-            Self::Waiting => "WaitingForMachines",
-            Self::AllAvailable => "AllMachinesAvailable",
-            Self::Deleted => "Deleted",
-        }
-    }
-
-    /// How the reason concerns the user.
-    pub fn severity(self) -> Severity {
-        match self {
-            Self::InvalidSet
-            | Self::ClassNotNamed
-            | Self::SelectsEverything
-            | Self::SelectorMismatch
-            | Self::CreationFailed
-            | Self::DeletionFailed
-            | Self::ClaimFailed
-            | Self::FinalizerHeld
-            | Self::WriteFailed
-            | Self::GateFrozen
-            | Self::InvalidOption
-            | Self::UnreadableMachine
-            | Self::Frozen => Severity::Warning,
-            Self::CachesBehind
-            | Self::ScaleUpDisabled
-            | Self::Orphaning
-            | Self::Deleting
-            | Self::Creating
-            | Self::Removing
-            | Self::WaitingForDeployment
-            | Self::Waiting
-            | Self::AllAvailable
-            | Self::Deleted => Severity::Normal,
-        }
+reasons! {
+    /// The reason for a set's state, the most important first. Printed as condition and Event reasons; stable once
+    /// released.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SetReason {
+        /// The spec is invalid.
+        InvalidSet = Warning "InvalidMachineSet",
+        /// The template names no class.
+        ClassNotNamed = Warning "ClassNotNamed",
+        /// The selector is empty.
+        SelectsEverything = Warning "SelectsEverything",
+        /// The selector does not select the Machines of the template.
+        SelectorMismatch = Warning "SelectorMismatch",
+        /// A Machine could not be created.
+        CreationFailed = Warning "CreationFailed",
+        /// A Machine could not be deleted.
+        DeletionFailed = Warning "DeletionFailed",
+        /// The finalizer could not be added.
+        ClaimFailed = Warning "ClaimFailed",
+        /// The finalizer could not be removed.
+        FinalizerHeld = Warning "FinalizerHeld",
+        /// A write to the set or its Machines failed, or a read from the API server.
+        WriteFailed = Warning "WriteFailed",
+        /// The caches are behind the API server.
+        CachesBehind = Normal "CachesBehind",
+        /// Dangerous work is held.
+        GateFrozen = Warning "Frozen",
+        /// The set is frozen: it has or had too many Machines, or somebody has set the label. None is created.
+        Frozen = Warning "MachineSetFrozen",
+        /// An update in place is running: no Machine is created.
+        ScaleUpDisabled = Normal "ScaleUpDisabled",
+        /// The set is being deleted, and its Machines stay.
+        Orphaning = Normal "LeavingMachines",
+        /// The set is being deleted, and so are its Machines.
+        Deleting = Normal "Deleting",
+        Creating = Normal "CreatingMachines",
+        Removing = Normal "RemovingMachines",
+        /// A Machine cannot be decoded: it counts, and nothing is done to it.
+        UnreadableMachine = Warning "UnreadableMachine",
+        /// Failed Machines wait until the deployment permits their deletion.
+        WaitingForDeployment = Normal "WaitingForDeployment",
+        /// All Machines are available, but an optional setting is invalid.
+        InvalidOption = Warning "InvalidOption",
+        /// All Machines exist, and not all of them are available.
+        Waiting = Normal "WaitingForMachines",
+        AllAvailable = Normal "AllMachinesAvailable",
+        Deleted = Normal "Deleted",
     }
 }

@@ -11,6 +11,7 @@
 //! | `int_or_percent` | a number, or a percentage of a number |
 //! | `selector` | label selectors |
 //! | `digest` | the digest that identifies a version of a driver |
+//! | `words` | enums whose variants are words that others read |
 //! | `error_chain` | an error with its causes in one line |
 
 pub mod condition;
@@ -23,3 +24,4 @@ pub mod intervals;
 pub mod phase;
 pub mod same_vm;
 pub mod selector;
+pub(crate) mod words;
