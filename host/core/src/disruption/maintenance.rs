@@ -27,7 +27,6 @@ const DAY: Minute = 24 * 60;
 /// Each window opens at least once in this many days.
 const WEEK: i64 = 8;
 
-/// Whether a window is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// A window is open; `until` is the end of the last window that follows without a gap.

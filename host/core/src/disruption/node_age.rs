@@ -13,7 +13,6 @@ const SPREAD_PERCENT: i64 = 10;
 pub struct Aged {
     pub name: Name,
     pub uid: Uid,
-    /// When it was created.
     pub created: Timestamp,
 }
 

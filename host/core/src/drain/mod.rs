@@ -13,9 +13,8 @@
 //! | `step` | chooses between an ordinary and a forced drain |
 //! | `ordinary` | evicts pods without volumes in parallel, those with volumes in turn, then waits for them |
 //! | `forced` | deletes pods in parallel, then the VolumeAttachments of the Node, and waits for nothing |
-//! | `stage` | how hard a drain pushes, by the time since its start |
 //! | `pods` | facts about pods, volumes and PodDisruptionBudgets, and the state of each pod |
-//! | `request` | the request: settings, force, facts that need no IO |
+//! | `request` | the request: settings, force, facts that need no IO; how hard it pushes, by the time since its start |
 //! | `effect` | the effects of a drain and their outcomes |
 //! | `report`, `message` | what the drain waits for: as data, and as text |
 //! | `requeue` | when the drain comes back |
@@ -30,7 +29,6 @@ pub(crate) mod pods;
 mod report;
 mod request;
 mod requeue;
-mod stage;
 mod step;
 
 #[cfg(test)]

@@ -12,9 +12,8 @@ use super::pods::state::PodState;
 use super::pods::volume::{DrainMemory, VolumeName};
 use super::pods::volume_moves::{VolumeLocation, VolumeMove, after, memory, moving};
 use super::report::{DrainEnd, DrainReport, WaitCause};
-use super::request::DrainRequest;
+use super::request::{DrainRequest, DrainStage};
 use super::requeue::{PAUSE, wake};
-use super::stage::DrainStage;
 use super::step::DrainStep;
 
 /// The number of pods evicted in one reconcile. The next reconcile follows within a second, and a batch uses

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::ObjectKey;
+use crate::value::words::words;
 
 use super::message::{error_of, message};
 use super::pods::pod::PodOwner;
@@ -78,62 +79,42 @@ pub struct PodGroup {
     pub budgets: Vec<ObjectKey>,
 }
 
-/// The members of a group.
 #[derive(Default)]
 struct Members {
     keys: BTreeSet<ObjectKey>,
     budgets: BTreeSet<ObjectKey>,
 }
 
-/// The reason why a pod or a volume is left. Causes that need attention come first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WaitCause {
-    /// Its budget can never allow a disruption.
-    BudgetMisconfigured,
-    /// Several budgets select it, which Kubernetes refuses to evict.
-    SeveralBudgets,
-    /// Its budget allows no disruption at the moment.
-    Budget,
-    /// It could not be evicted or deleted.
-    Failed,
-    /// It should have gone already.
-    Overdue,
-    /// It was evicted and has time left.
-    Ending,
-    /// It was evicted a moment ago.
-    JustAsked,
-    /// It was not evicted yet.
-    NotAsked,
-    /// The API server asks to wait.
-    Throttled,
-    /// Another pod with volumes is being moved.
-    WaitsForTurn,
-    /// A volume whose pod has gone is still attached to the Node.
-    Detaching,
-    /// The same, for longer than it may take.
-    DetachingTooLong,
-    /// A volume whose pod has gone is not yet attached elsewhere.
-    Reattaching,
-}
-
-impl WaitCause {
-    /// For metrics and APIs: a closed set.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BudgetMisconfigured => "BudgetMisconfigured",
-            Self::SeveralBudgets => "SeveralBudgets",
-            Self::Budget => "Budget",
-            Self::Failed => "Failed",
-            Self::Overdue => "Overdue",
-            Self::Ending => "Ending",
-            Self::JustAsked => "JustAsked",
-            Self::NotAsked => "NotAsked",
-            Self::Throttled => "Throttled",
-            Self::WaitsForTurn => "WaitsForTurn",
-            Self::Detaching => "Detaching",
-            Self::DetachingTooLong => "DetachingTooLong",
-            Self::Reattaching => "Reattaching",
-        }
+words! {
+    /// The reason why a pod or a volume is left. Causes that need attention come first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum WaitCause with name {
+        /// Its budget can never allow a disruption.
+        BudgetMisconfigured = "BudgetMisconfigured",
+        /// Several budgets select it, which Kubernetes refuses to evict.
+        SeveralBudgets = "SeveralBudgets",
+        /// Its budget allows no disruption at the moment.
+        Budget = "Budget",
+        /// It could not be evicted or deleted.
+        Failed = "Failed",
+        /// It should have gone already.
+        Overdue = "Overdue",
+        /// It was evicted and has time left.
+        Ending = "Ending",
+        /// It was evicted a moment ago.
+        JustAsked = "JustAsked",
+        /// It was not evicted yet.
+        NotAsked = "NotAsked",
+        /// The API server asks to wait.
+        Throttled = "Throttled",
+        /// Another pod with volumes is being moved.
+        WaitsForTurn = "WaitsForTurn",
+        /// A volume whose pod has gone is still attached to the Node.
+        Detaching = "Detaching",
+        /// The same, for longer than it may take.
+        DetachingTooLong = "DetachingTooLong",
+        /// A volume whose pod has gone is not yet attached elsewhere.
+        Reattaching = "Reattaching",
     }
 }
 

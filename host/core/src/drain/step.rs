@@ -9,9 +9,8 @@ use crate::scheduling::step::Requeue;
 use super::effect::{DrainEffect, DrainProgress, ReadConsistency};
 use super::pods::volume::DrainMemory;
 use super::report::{DrainEnd, DrainReport};
-use super::request::{DrainRequest, NodeState};
+use super::request::{DrainRequest, DrainStage, NodeState};
 use super::requeue::in_line;
-use super::stage::DrainStage;
 use super::{forced, ordinary};
 
 /// The next step of a drain.

@@ -7,85 +7,44 @@ use jiff::SignedDuration;
 use crate::driver::secret_rule::SecretRefusal;
 use crate::value::digest::DriverDigest;
 use crate::value::id::{NodeName, ProviderId};
+use crate::value::words::words;
 
-/// The closed set of codes, numbered and named as machine-controller-manager does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Code {
-    /// The caller gave up.
-    Canceled,
-    Unknown,
-    /// The class or machine can never work as it is.
-    InvalidArgument,
-    DeadlineExceeded,
-    NotFound,
-    /// The name is taken.
-    AlreadyExists,
-    /// The identity lacks a right.
-    PermissionDenied,
-    /// Quota or capacity is used up.
-    ResourceExhausted,
-    /// A person must fix something first.
-    FailedPrecondition,
-    /// A concurrent change prevented it.
-    Aborted,
-    OutOfRange,
-    Unimplemented,
-    Internal,
-    Unavailable,
-    DataLoss,
-    /// The credentials are not accepted.
-    Unauthenticated,
-    /// The machine exists, a step after its creation is missing.
-    Uninitialized,
+words! {
+    /// The closed set of codes, numbered and named as machine-controller-manager does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Code with name {
+        /// The caller gave up.
+        Canceled = "Canceled",
+        Unknown = "Unknown",
+        /// The class or machine can never work as it is.
+        InvalidArgument = "InvalidArgument",
+        DeadlineExceeded = "DeadlineExceeded",
+        NotFound = "NotFound",
+        /// The name is taken.
+        AlreadyExists = "AlreadyExists",
+        /// The identity lacks a right.
+        PermissionDenied = "PermissionDenied",
+        /// Quota or capacity is used up.
+        ResourceExhausted = "ResourceExhausted",
+        /// A person must fix something first.
+        FailedPrecondition = "FailedPrecondition",
+        /// A concurrent change prevented it.
+        Aborted = "Aborted",
+        OutOfRange = "OutOfRange",
+        Unimplemented = "Unimplemented",
+        Internal = "Internal",
+        Unavailable = "Unavailable",
+        DataLoss = "DataLoss",
+        /// The credentials are not accepted.
+        Unauthenticated = "Unauthenticated",
+        /// The machine exists, a step after its creation is missing.
+        Uninitialized = "Uninitialized",
+    }
 }
 
 impl Code {
-    /// All codes, in the order of their numbers.
-    pub const ALL: [Self; 17] = [
-        Self::Canceled,
-        Self::Unknown,
-        Self::InvalidArgument,
-        Self::DeadlineExceeded,
-        Self::NotFound,
-        Self::AlreadyExists,
-        Self::PermissionDenied,
-        Self::ResourceExhausted,
-        Self::FailedPrecondition,
-        Self::Aborted,
-        Self::OutOfRange,
-        Self::Unimplemented,
-        Self::Internal,
-        Self::Unavailable,
-        Self::DataLoss,
-        Self::Unauthenticated,
-        Self::Uninitialized,
-    ];
-
     pub fn number(self) -> u8 {
         self as u8 + 1
-    }
-
-    /// The name as users, metrics and the autoscaler read it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Canceled => "Canceled",
-            Self::Unknown => "Unknown",
-            Self::InvalidArgument => "InvalidArgument",
-            Self::DeadlineExceeded => "DeadlineExceeded",
-            Self::NotFound => "NotFound",
-            Self::AlreadyExists => "AlreadyExists",
-            Self::PermissionDenied => "PermissionDenied",
-            Self::ResourceExhausted => "ResourceExhausted",
-            Self::FailedPrecondition => "FailedPrecondition",
-            Self::Aborted => "Aborted",
-            Self::OutOfRange => "OutOfRange",
-            Self::Unimplemented => "Unimplemented",
-            Self::Internal => "Internal",
-            Self::Unavailable => "Unavailable",
-            Self::DataLoss => "DataLoss",
-            Self::Unauthenticated => "Unauthenticated",
-            Self::Uninitialized => "Uninitialized",
-        }
     }
 }
 
@@ -100,9 +59,7 @@ impl fmt::Display for Code {
 #[error("machine codes error: code = [{code}] message = [{message}]")]
 pub struct DriverError {
     pub code: Code,
-    /// The error text, for people.
     pub message: String,
-    /// The cloud's own code.
     pub cloud_code: Option<String>,
     /// Do not ask again before.
     pub retry_after: Option<SignedDuration>,
@@ -135,43 +92,26 @@ impl DriverError {
     }
 }
 
-/// A limit of the sandbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Limit {
-    Memory,
-    Tables,
-    CpuTime,
-    /// Units of work, where CPU time would differ between machines.
-    Fuel,
-    /// Time on the wall.
-    Deadline,
-    /// The stack of the component.
-    Stack,
-    /// Bytes that cross the boundary of the sandbox.
-    CopiedBytes,
-    /// Handles of host resources.
-    Handles,
-    /// Calls of this plugin at the same time.
-    CallsInFlight,
-    /// Memory of the host that all plugins share.
-    MemoryBudget,
-}
-
-impl Limit {
-    /// For metrics and messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Tables => "tables",
-            Self::CpuTime => "cpu-time",
-            Self::Fuel => "fuel",
-            Self::Deadline => "deadline",
-            Self::Stack => "stack",
-            Self::CopiedBytes => "copied-bytes",
-            Self::Handles => "handles",
-            Self::CallsInFlight => "calls-in-flight",
-            Self::MemoryBudget => "memory-budget",
-        }
+words! {
+    /// A limit of the sandbox.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Limit with name {
+        Memory = "memory",
+        Tables = "tables",
+        CpuTime = "cpu-time",
+        /// Units of work, where CPU time would differ between machines.
+        Fuel = "fuel",
+        /// Time on the wall.
+        Deadline = "deadline",
+        Stack = "stack",
+        /// Bytes that cross the boundary of the sandbox.
+        CopiedBytes = "copied-bytes",
+        /// Handles of host resources.
+        Handles = "handles",
+        /// Calls of this plugin at the same time.
+        CallsInFlight = "calls-in-flight",
+        /// Memory of the host that all plugins share.
+        MemoryBudget = "memory-budget",
     }
 }
 
@@ -191,10 +131,8 @@ pub enum GuestFailure {
         /// The message of the engine and of the component's stderr.
         detail: String,
     },
-    /// Its answer breaks the contract.
     #[error("the plugin's answer breaks the contract: {detail}")]
     Contract { detail: String },
-    /// The host ended the call.
     #[error("the host ended the call: {detail}")]
     CutOff { detail: String },
 }
@@ -231,7 +169,6 @@ impl std::error::Error for Broken {
 /// Why the host did not make the call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// No plugin serves this provider.
     #[error("no plugin serves provider {provider:?}{hint}")]
     UnknownProvider {
         /// As the class names it.
@@ -249,7 +186,6 @@ pub enum Refusal {
         /// The versions that are there, and what an operator should know of others.
         loaded: String,
     },
-    /// The plugin is not ready.
     #[error("plugin {plugin} is not ready: {state}")]
     NotReady { plugin: String, state: String },
     /// Its plugin may be loading, which takes moments.
@@ -292,7 +228,6 @@ pub enum Refusal {
         /// The plugin that would get them.
         plugin: String,
     },
-    /// The host is ending.
     #[error("the host is shutting down")]
     ShuttingDown,
 }

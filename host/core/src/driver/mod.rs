@@ -32,44 +32,32 @@ use crate::value::digest::DriverDigest;
 use crate::value::id::{
     ClassName, FailureDomain, Name, Namespace, NodeName, PluginName, ProviderId, ProviderName, Uid,
 };
+use crate::value::words::words;
 
-/// The calls of the contract that concern a machine or a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Operation {
-    Create,
-    /// The step after creation.
-    Initialize,
-    Delete,
-    /// Look at the machine.
-    GetStatus,
-    /// List the machines of a class.
-    List,
-    GetVolumeIds,
-    Reboot,
-    /// Remove one of two machines.
-    DeleteById,
-    ValidateClass,
-    /// Ask the driver who it is.
-    Describe,
+words! {
+    /// The calls of the contract that concern a machine or a class, with the names of machine-controller-manager's
+    /// metrics where it has one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Operation with name {
+        Create = "CreateMachine",
+        /// The step after creation.
+        Initialize = "InitializeMachine",
+        Delete = "DeleteMachine",
+        /// Look at the machine.
+        GetStatus = "GetMachineStatus",
+        /// List the machines of a class.
+        List = "ListMachines",
+        GetVolumeIds = "GetVolumeIDs",
+        Reboot = "RebootMachine",
+        /// Remove one of two machines.
+        DeleteById = "DeleteMachineByID",
+        ValidateClass = "ValidateClass",
+        /// Ask the driver who it is.
+        Describe = "Describe",
+    }
 }
 
 impl Operation {
-    /// Returns the name in metrics and logs, as in machine-controller-manager's metrics if it has one.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Create => "CreateMachine",
-            Self::Initialize => "InitializeMachine",
-            Self::Delete => "DeleteMachine",
-            Self::GetStatus => "GetMachineStatus",
-            Self::List => "ListMachines",
-            Self::GetVolumeIds => "GetVolumeIDs",
-            Self::Reboot => "RebootMachine",
-            Self::DeleteById => "DeleteMachineByID",
-            Self::ValidateClass => "ValidateClass",
-            Self::Describe => "Describe",
-        }
-    }
-
     /// Returns the deadline of one call by the contract.
     pub fn deadline(self) -> SignedDuration {
         match self {
@@ -85,15 +73,10 @@ impl Operation {
 /// A Machine as a driver sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineIdentity {
-    /// Namespace of the Machine.
     pub namespace: Namespace,
-    /// Name of the Machine.
     pub name: Name,
-    /// Uid of the Machine.
     pub uid: Uid,
-    /// Labels of the Machine.
     pub labels: BTreeMap<String, String>,
-    /// Annotations of the Machine.
     pub annotations: BTreeMap<String, String>,
     /// The cloud's id, once known.
     pub provider_id: Option<ProviderId>,
@@ -295,14 +278,12 @@ pub struct Capabilities {
 /// Facts about the driver of a class, as controllers need them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverFacts {
-    /// The plugin that it is.
     pub plugin: PluginName,
     pub capabilities: Capabilities,
     /// How long reads may lag behind a create.
     pub consistency_window: SignedDuration,
 }
 
-/// The result of a driver call.
 pub type DriverResult<T> = Result<T, CallError>;
 
 /// Returns whether the error means that the cloud has no such machine.

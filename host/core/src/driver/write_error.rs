@@ -8,7 +8,6 @@ pub enum ActError {
     /// The object has changed since it was observed.
     #[error("the object changed in the meantime")]
     Conflict,
-    /// The object is not there.
     #[error("the object is gone")]
     Gone,
     /// The server asks to wait.
@@ -22,7 +21,6 @@ pub enum ActError {
     Invalid { message: String },
     #[error("the API server is unreachable: {message}")]
     Unreachable { message: String },
-    /// It may have happened.
     #[error("the outcome is unknown: {message}")]
     Ambiguous { message: String },
     /// Leadership or the gate forbade it.

@@ -5,18 +5,16 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `scope` | which policies there are, and which Machines each is about |
+//! | `scope` | which policies there are, and which Machines each is about; the facts of a reconcile |
 //! | `question` | the question, as plain values |
 //! | `answer` | checks a policy's answer |
 //! | `opinion` | one policy's opinion of one Machine |
 //! | `cache` | keeps answers until they expire |
 //! | `judge` | which opinion counts |
 //! | `reboots` | when a VM may be rebooted |
-//! | `facts` | the policy facts of a pass |
 
 mod answer;
 mod cache;
-pub(crate) mod facts;
 mod judge;
 mod opinion;
 mod question;
@@ -28,11 +26,10 @@ mod tests;
 
 pub use answer::{ASK_AGAIN, RawAnswer, opinion_of};
 pub use cache::{Asked, OpinionCache};
-pub use facts::PoliciesFact;
 pub use judge::{Finding, Health, Judge, Judgement, judge};
 pub use opinion::{Action, Mode, Opinion, PolicyVerdict};
 pub use question::{
     ConditionFact, DomainFact, HistoryFact, MAX_HOLD, MIN_HOLD, NodeQuestion, PolicyQuestion, Subject,
 };
 pub use reboots::{RebootStep, Reboots};
-pub use scope::{PolicyFact, Scope, ServingState};
+pub use scope::{PoliciesFact, PolicyFact, Scope, ServingState};

@@ -5,24 +5,17 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::value::id::PluginName;
+use crate::value::words::words;
 
-/// Whether a policy decides, or only reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mode {
-    /// It only reports. Nothing happens because of it.
-    #[default]
-    Observe,
-    /// It decides instead of the built-in rule.
-    Enforce,
-}
-
-impl Mode {
-    /// Returns the word in settings and texts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::Enforce => "enforce",
-        }
+words! {
+    /// Whether a policy decides, or only reports.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Mode with as_str {
+        /// It only reports. Nothing happens because of it.
+        #[default]
+        Observe = "observe",
+        /// It decides instead of the built-in rule.
+        Enforce = "enforce",
     }
 }
 
@@ -47,24 +40,15 @@ impl PolicyVerdict {
     }
 }
 
-/// The action that a policy suggests for an unhealthy Machine. Ordered: the milder, the less.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Action {
-    None,
-    /// Reboot the VM, which keeps its disks, its Node and its pods.
-    Reboot,
-    /// Let the Machine fail when its health timeout is over, so that it is replaced.
-    Replace,
-}
-
-impl Action {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Reboot => "reboot",
-            Self::Replace => "replace",
-        }
+words! {
+    /// The action that a policy suggests for an unhealthy Machine. Ordered: the milder, the less.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Action with as_str {
+        None = "none",
+        /// Reboot the VM, which keeps its disks, its Node and its pods.
+        Reboot = "reboot",
+        /// Let the Machine fail when its health timeout is over, so that it is replaced.
+        Replace = "replace",
     }
 }
 

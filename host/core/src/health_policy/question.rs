@@ -36,7 +36,6 @@ pub struct Subject {
     pub deployment: Option<String>,
     pub labels: BTreeMap<String, String>,
     pub provider_id: Option<ProviderId>,
-    /// When it was created.
     pub created: Timestamp,
     /// The time from unhealthy until it fails. `None`: it never fails for that.
     pub health_timeout: Option<SignedDuration>,

@@ -1,11 +1,12 @@
-//! The policies, and the Machines that each applies to.
+//! The policies, the Machines that each applies to, and the facts of a reconcile about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::value::id::PluginName;
 
-use super::opinion::Mode;
+use super::opinion::{Mode, Opinion};
 use super::question::Subject;
+use super::reboots::Reboots;
 
 /// A policy as its operator declared it, and whether it can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +35,6 @@ pub enum ServingState {
 pub struct Scope {
     pub classes: BTreeSet<String>,
     pub deployments: BTreeSet<String>,
-    /// Labels of the Machine.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -52,5 +52,25 @@ impl Scope {
     /// Returns true when it applies to all Machines.
     pub fn is_everything(&self) -> bool {
         self.classes.is_empty() && self.deployments.is_empty() && self.labels.is_empty()
+    }
+}
+
+/// The policies of one Machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoliciesFact {
+    /// Valid opinions, also those of policies that cannot be asked.
+    pub opinions: Vec<Opinion>,
+    /// Policies to ask: their last answer was to another question, or has expired.
+    pub to_ask: Vec<PluginName>,
+    /// When the Machine's VM was rebooted.
+    pub reboots: Reboots,
+    /// Its condition `PolicyObserved` reports a different decision.
+    pub is_reported: bool,
+}
+
+impl PoliciesFact {
+    /// Returns true when a policy applies to the Machine.
+    pub fn is_any(&self) -> bool {
+        !self.opinions.is_empty() || !self.to_ask.is_empty()
     }
 }

@@ -9,7 +9,7 @@ use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::EffectKind;
 use crate::value::id::FailureDomain;
 use crate::value::phase::{OperationState, OperationType, Phase};
-use crate::value::reason::reasons;
+use crate::value::words::{reasons, words};
 
 pub use crate::scheduling::step::Requeue;
 use crate::scheduling::step::Step;
@@ -23,11 +23,9 @@ pub type MachineStep = Step<MachineEffect, MachineConclusion>;
 /// The end of a reconcile.
 #[derive(Clone, Debug)]
 pub struct MachineConclusion {
-    /// The change of the status.
     pub status: StatusChange,
     /// The reason for the Machine's state; shown as condition and, when it changes, as an Event.
     pub reason: MachineReason,
-    /// The text for people.
     pub message: String,
     pub wake: Requeue,
 }
@@ -87,40 +85,24 @@ impl StatusChange {
     }
 }
 
-/// Machinist's conditions on a Machine. `Ready` is not among them: every reconcile sets it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MachineConditionKind {
-    /// The Node is healthy.
-    Healthy,
-    /// The Node's pods are gone.
-    Drained,
-    /// The update in place has ended.
-    InPlaceUpdated,
-    /// The Machine is preserved.
-    Preserved,
-    /// The decisions that observing policies would have made.
-    PolicyObserved,
-    /// Other Machines claim its VM or its Node.
-    Contested,
-    /// Its settings can be understood.
-    Valid,
-    /// Status queries find the VM.
-    VmPresent,
-}
-
-impl MachineConditionKind {
-    /// The type of the condition.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Healthy => "Healthy",
-            Self::Drained => "Drained",
-            Self::InPlaceUpdated => "InPlaceUpdated",
-            Self::Preserved => "Preserved",
-            Self::PolicyObserved => "PolicyObserved",
-            Self::Contested => "Contested",
-            Self::Valid => "Valid",
-            Self::VmPresent => "VmPresent",
-        }
+words! {
+    /// Machinist's conditions on a Machine. `Ready` is not among them: every reconcile sets it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum MachineConditionKind with as_str {
+        Healthy = "Healthy",
+        /// The Node's pods are gone.
+        Drained = "Drained",
+        /// The update in place has ended.
+        InPlaceUpdated = "InPlaceUpdated",
+        Preserved = "Preserved",
+        /// The decisions that observing policies would have made.
+        PolicyObserved = "PolicyObserved",
+        /// Other Machines claim its VM or its Node.
+        Contested = "Contested",
+        /// Its settings can be understood.
+        Valid = "Valid",
+        /// Status queries find the VM.
+        VmPresent = "VmPresent",
     }
 }
 
@@ -152,14 +134,20 @@ pub enum OperationNote {
     Creating,
     /// Created, and no Node is awaited.
     Created,
-    /// The cloud works on it.
-    CloudWorking { message: String },
+    CloudWorking {
+        message: String,
+    },
     /// The driver could not create it.
-    CreationFailed { error: String },
-    /// The step after creation failed.
-    InitializationFailed { error: String },
+    CreationFailed {
+        error: String,
+    },
+    InitializationFailed {
+        error: String,
+    },
     /// A prerequisite of creation is missing.
-    CreationWaits { message: String },
+    CreationWaits {
+        message: String,
+    },
     /// The Node joined for the first time.
     Joined {
         /// Since the Machine's creation.
@@ -167,7 +155,6 @@ pub enum OperationNote {
     },
     /// The Node is healthy again.
     Rejoined,
-    /// The Node is not healthy.
     Unhealthy {
         /// Which conditions say so.
         because: String,
@@ -175,7 +162,9 @@ pub enum OperationNote {
     /// The Node is not there any more.
     NodeMissing,
     /// The Node did not join in time.
-    JoinTimedOut { limit: SignedDuration },
+    JoinTimedOut {
+        limit: SignedDuration,
+    },
     /// The Node of another VM has the name of its Node.
     NodeNameTaken,
     /// The Node was unhealthy for too long.
@@ -190,15 +179,18 @@ pub enum OperationNote {
     UpdatingInPlace,
     /// The Node was updated in place.
     UpdatedInPlace,
-    /// The update in place failed.
     InPlaceUpdateFailed {
         /// The reason that the agent gives.
         because: String,
     },
     /// The update in place took too long.
-    InPlaceUpdateTimedOut { limit: SignedDuration },
+    InPlaceUpdateTimedOut {
+        limit: SignedDuration,
+    },
     /// The drain of a Node that is not being deleted failed.
-    DrainFailed { error: String },
+    DrainFailed {
+        error: String,
+    },
     /// The Node that is not being deleted is drained, after a failed drain.
     Drained,
     /// Deletion, and where it is.
@@ -207,114 +199,114 @@ pub enum OperationNote {
 
 reasons! {
     /// The reason for a Machine's state. Printed as condition and Event reasons; stable once released.
-    MachineReason {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum MachineReason {
         /// The spec cannot be understood.
-        InvalidMachine: Warning,
-        /// The class is not there.
-        ClassMissing: Warning,
-        /// The class cannot be used.
-        ClassInvalid: Warning,
-        /// The class is being deleted.
-        ClassDeleting: Warning,
+        InvalidMachine = Warning "InvalidMachine",
+        ClassMissing = Warning "ClassMissing",
+        ClassInvalid = Warning "ClassInvalid",
+        ClassDeleting = Warning "ClassDeleting",
         /// The class's Secret is not there.
-        SecretMissing: Warning,
+        SecretMissing = Warning "SecretMissing",
         /// The class may not use a Secret that it names.
-        SecretRefused: Warning,
+        SecretRefused = Warning "SecretRefused",
         /// The Secret has no `userData`.
-        UserDataMissing: Warning,
+        UserDataMissing = Warning "UserDataMissing",
         /// The class's driver may be among the plugins that are being loaded.
-        DriverLoading: Normal,
+        DriverLoading = Normal "DriverLoading",
         /// No ready plugin serves the class's provider.
-        DriverNotReady: Warning,
+        DriverNotReady = Warning "DriverNotReady",
         /// The plugin broke during the call.
-        DriverBroken: Warning,
-        Frozen: Warning,
+        DriverBroken = Warning "DriverBroken",
+        Frozen = Warning "Frozen",
         /// The finalizer could not be put on.
-        ClaimFailed: Warning,
+        ClaimFailed = Warning "ClaimFailed",
         /// The bootstrap token could not be created.
-        BootstrapTokenFailed: Warning,
+        BootstrapTokenFailed = Warning "BootstrapTokenFailed",
         /// A write to the Machine or Node failed.
-        WriteFailed: Warning,
+        WriteFailed = Warning "WriteFailed",
         /// The cloud could not be asked.
-        CloudUnreachable: Warning,
+        CloudUnreachable = Warning "CloudUnreachable",
         /// The driver could not create the VM.
-        CreationFailed: Warning,
-        /// The cloud works on it.
-        CloudWorking: Normal,
+        CreationFailed = Warning "CreationFailed",
+        CloudWorking = Normal "CloudWorking",
         /// A create may have succeeded; the cloud is queried until its reads must show the VM.
-        CreationUnresolved: Warning,
-        /// The step after creation failed.
-        InitializationFailed: Warning,
+        CreationUnresolved = Warning "CreationUnresolved",
+        InitializationFailed = Warning "InitializationFailed",
         /// The VM is there, its Node is awaited.
-        WaitingForNode: Normal,
+        WaitingForNode = Normal "WaitingForNode",
         /// A Node of that name belongs to another VM.
-        NodeNameTaken: Warning,
+        NodeNameTaken = Warning "NodeNameTaken",
         /// The VM is there, and no Node is awaited.
-        VmCreated: Normal,
+        VmCreated = Normal "VmCreated",
         /// The Node is there and not ready yet.
-        NodeNotReady: Normal,
-        NodeHealthy: Normal,
-        /// The Node is not healthy.
-        NodeUnhealthy: Warning,
-        /// The Node is gone.
-        NodeMissing: Warning,
+        NodeNotReady = Normal "NodeNotReady",
+        NodeHealthy = Normal "NodeHealthy",
+        NodeUnhealthy = Warning "NodeUnhealthy",
+        NodeMissing = Warning "NodeMissing",
         /// The Node did not join in time.
-        JoinTimedOut: Warning,
+        JoinTimedOut = Warning "JoinTimedOut",
         /// The Node was unhealthy for too long.
-        HealthTimedOut: Warning,
+        HealthTimedOut = Warning "HealthTimedOut",
         /// A policy has no verdict yet about the Machine's health, or about the action.
-        PolicyHolds: Warning,
+        PolicyHolds = Warning "PolicyHolds",
         /// The policies could not be asked.
-        PolicyUnheard: Warning,
+        PolicyUnheard = Warning "PolicyUnheard",
         /// The VM was rebooted, because a policy requested it.
-        VmRebooted: Warning,
+        VmRebooted = Warning "VmRebooted",
         /// The VM could not be rebooted.
-        RebootFailed: Warning,
+        RebootFailed = Warning "RebootFailed",
         /// Several Machines claim the Node.
-        NodeContested: Warning,
+        NodeContested = Warning "NodeContested",
         /// Several Machines claim the VM, so that nothing is done to it.
-        VmContested: Warning,
+        VmContested = Warning "VmContested",
         /// The Machine or its class has the mark of another cluster, so that nothing is done to its VM.
-        ClusterMarkDiffers: Warning,
+        ClusterMarkDiffers = Warning "ClusterMarkDiffers",
         /// The Node is being deleted, and so is its Machine.
-        NodeDeleting: Normal,
+        NodeDeleting = Normal "NodeDeleting",
         /// The Machine must fail, and enough others of its deployment are being replaced or rebooted.
-        ReplacementHeld: Warning,
+        ReplacementHeld = Warning "ReplacementHeld",
         /// The VM must be rebooted, and enough others of its deployment are being replaced or rebooted.
-        RebootHeld: Warning,
+        RebootHeld = Warning "RebootHeld",
         /// The Machine must fail or its VM be rebooted, and its zone is silent but not believed to be dead.
-        ZoneHeld: Warning,
+        ZoneHeld = Warning "ZoneHeld",
         /// The Node is being updated in place.
-        UpdatingInPlace: Normal,
+        UpdatingInPlace = Normal "UpdatingInPlace",
         /// The Node was updated in place.
-        UpdatedInPlace: Normal,
-        /// The update in place has failed.
-        InPlaceUpdateFailed: Warning,
+        UpdatedInPlace = Normal "UpdatedInPlace",
+        InPlaceUpdateFailed = Warning "InPlaceUpdateFailed",
         /// The health timeout starts again after an outage.
-        HealthTimeoutReset: Normal,
+        HealthTimeoutReset = Normal "HealthTimeoutReset",
         /// The Machine has failed, and stays so until it is replaced or recovers.
-        Failed: Warning,
-        Deleting: Normal,
+        Failed = Warning "Failed",
+        Deleting = Normal "Deleting",
         /// A hook of others blocks the drain.
-        PreDrainHooks: Normal,
+        PreDrainHooks = Normal "PreDrainHooks",
         /// The Node's pods are leaving.
-        Draining: Normal,
+        Draining = Normal "Draining",
         /// The Node could not be cordoned, or its pods cannot be evicted.
-        DrainFailed: Warning,
+        DrainFailed = Warning "DrainFailed",
         /// A hook of others blocks the deletion of the VM.
-        PreTerminateHooks: Normal,
-        /// The VM is being deleted.
-        VmTerminating: Normal,
+        PreTerminateHooks = Normal "PreTerminateHooks",
+        VmTerminating = Normal "VmTerminating",
         /// The driver could not remove the VM.
-        VmDeletionFailed: Warning,
+        VmDeletionFailed = Warning "VmDeletionFailed",
         /// The Node could not be deleted.
-        NodeDeletionFailed: Warning,
+        NodeDeletionFailed = Warning "NodeDeletionFailed",
         /// The finalizer could not be taken off.
-        FinalizerHeld: Warning,
-        Deleted: Normal,
+        FinalizerHeld = Warning "FinalizerHeld",
+        Deleted = Normal "Deleted",
         /// Deleted; an operator declared that the VM is gone, and no query proved it.
-        VmDeclaredGone: Warning,
+        VmDeclaredGone = Warning "VmDeclaredGone",
     }
+}
+
+/// As Kubernetes Events have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    Normal,
+    /// Someone should look at it.
+    Warning,
 }
 
 /// Returns the time since `from`, never negative: clocks jump.

@@ -3,7 +3,6 @@
 /// Facts about the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinalizerFact {
-    /// Our finalizer is on it.
     pub is_held: bool,
     /// Its deletion was asked for.
     pub is_deleting: bool,

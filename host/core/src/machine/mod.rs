@@ -17,7 +17,6 @@
 //! | `delete` | from a deletion timestamp to nothing left |
 //! | `node` | the Node's metadata, health, and preservation request |
 //! | `ownership` | conflicts about a VM or a Node, and the cluster's mark |
-//! | `problems` | reports invalid settings; the flags count instead |
 //! | `template` | compares templates: must Machines be replaced? |
 //! | `inherited` | settings that deployments and sets hand down |
 //! | `finalizer` | whether our finalizer must be on a class or Secret |
@@ -34,17 +33,15 @@ pub mod invariants;
 mod join;
 pub mod node;
 pub mod ownership;
-mod problems;
 mod step;
 pub mod template;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use crate::value::reason::Severity;
 pub use conclusion::{
     LastOperation, MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep,
-    OperationNote, Requeue, StatusChange, VmReport,
+    OperationNote, Requeue, Severity, StatusChange, VmReport,
 };
 pub use creation::doubt::{CallEnd, CallResult, CreateIntent, IntendedCall};
 pub use delete::note::{DeletionNote, DeletionStage};

@@ -6,17 +6,19 @@ use crate::driver::InProgress;
 use crate::driver::error::CallError;
 use crate::driver::write_error::ActError;
 use crate::scheduling::retry::{self, RetryPolicy};
-use crate::value::phase::Phase;
+use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::conclusion::{
-    LastOperation, MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange,
+    LastOperation, MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep,
+    OperationNote, Requeue, StatusChange,
 };
 use super::creation::create;
 use super::effect::MachineProgress;
 use super::facts::{MachineFact, MachineView};
 use super::join::policies;
+use super::node::health::ConditionStatus;
 use super::ownership::{conflict, mark, unproven};
-use super::{delete, join, problems};
+use super::{delete, join};
 
 /// The retry of a failed write to an API server: soon, since most of these pass, and at most a minute apart, since
 /// nothing announces the server's return.
@@ -44,7 +46,8 @@ pub fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> M
         let step = conflict::guarded(view, policies::step(view, progress, now));
         mark::guarded(view, unproven::guarded(view, progress, step))
     };
-    problems::reported(view, conflict::reported(view, mark::held_elsewhere(view, step)))
+    let step = conflict::reported(view, mark::held_elsewhere(view, step));
+    with_condition(step, || valid_condition(view))
 }
 
 /// Returns whether the Machine is being created, which it is until a reconcile has published the result. A failed one
@@ -66,12 +69,17 @@ fn is_being_created(machine: &MachineFact) -> bool {
 
 /// Ends a reconcile without a change of the status.
 pub(super) fn rest(reason: MachineReason, message: impl Into<String>, wake: Requeue) -> MachineStep {
-    MachineStep::Finish(MachineConclusion {
-        status: StatusChange::default(),
-        reason,
-        message: message.into(),
-        wake,
-    })
+    conclude(StatusChange::default(), reason, message, wake)
+}
+
+/// Ends a reconcile with a change of the status.
+pub(super) fn conclude(
+    status: StatusChange,
+    reason: MachineReason,
+    message: impl Into<String>,
+    wake: Requeue,
+) -> MachineStep {
+    MachineStep::Finish(MachineConclusion { status, reason, message: message.into(), wake })
 }
 
 /// Ends a reconcile after a failed write to an API server.
@@ -83,14 +91,14 @@ pub(super) fn write_failed(reason: MachineReason, what: &str, error: &ActError) 
 pub(crate) fn retry_write(error: &ActError) -> Requeue {
     match error {
         // The caches are behind: the watch delivers the change within moments.
-        ActError::Conflict | ActError::Gone => Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None },
+        ActError::Conflict | ActError::Gone => Requeue::retry(RetryPolicy::CONFLICT),
         ActError::Throttled { after } => Requeue::Retry { policy: WRITE, hint: *after },
         // A write that the server refuses is refused until somebody changes the object.
-        ActError::Invalid { .. } => Requeue::Retry { policy: PREREQUISITE, hint: None },
+        ActError::Invalid { .. } => Requeue::retry(PREREQUISITE),
         ActError::Denied { .. }
         | ActError::Unreachable { .. }
         | ActError::Ambiguous { .. }
-        | ActError::Forbidden { .. } => Requeue::Retry { policy: WRITE, hint: None },
+        | ActError::Forbidden { .. } => Requeue::retry(WRITE),
     }
 }
 
@@ -123,9 +131,38 @@ pub(super) fn reason_of(error: &CallError, guest: MachineReason) -> MachineReaso
 
 /// An operation without a code.
 pub(super) fn operation(
-    kind: crate::value::phase::OperationType,
-    state: crate::value::phase::OperationState,
+    kind: OperationType,
+    state: OperationState,
     note: OperationNote,
 ) -> Option<LastOperation> {
     Some(LastOperation { kind, state, note, code: None })
+}
+
+/// Adds a condition to the end of a reconcile, unless the Machine is gone.
+pub(super) fn with_condition(
+    step: MachineStep,
+    condition: impl FnOnce() -> Option<MachineCondition>,
+) -> MachineStep {
+    let MachineStep::Finish(mut conclusion) = step else { return step };
+    if conclusion.wake != Requeue::Gone {
+        conclusion.status.conditions.extend(condition());
+    }
+    MachineStep::Finish(conclusion)
+}
+
+/// Returns condition `Valid`, if there is a problem with the settings to report or to clear.
+fn valid_condition(view: &MachineView) -> Option<MachineCondition> {
+    let machine = &view.machine;
+    let kind = MachineConditionKind::Valid;
+    if machine.validation_problems.is_empty() {
+        let message = "all settings can be understood".to_owned();
+        let is_fixed =
+            MachineCondition { kind, status: ConditionStatus::True, reason: "Understood", message };
+        return machine.problems_reported.then_some(is_fixed);
+    }
+    let message = format!(
+        "{}: fix it; until then the next setting in line or the flag's counts",
+        machine.validation_problems.join("; ")
+    );
+    Some(MachineCondition { kind, status: ConditionStatus::False, reason: "NotUnderstood", message })
 }

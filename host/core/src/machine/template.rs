@@ -16,7 +16,6 @@ pub struct Template {
     pub other_metadata: BTreeMap<String, String>,
     /// API group of the class.
     pub class_group: String,
-    /// Name of the class.
     pub class_name: String,
     /// Kind of the class. Handed on.
     pub class_kind: String,

@@ -112,9 +112,7 @@ pub struct SetChange {
     /// Copies node template, settings, kind of the class, `minReadySeconds` and `autoPreserveFailedMachineMax` of the
     /// deployment.
     pub takes_settings: bool,
-    /// A label of its template.
     pub template_label: Option<(String, String)>,
-    /// A label of its selector.
     pub selector_label: Option<(String, String)>,
 }
 
@@ -234,7 +232,6 @@ pub enum EffectResult {
 pub struct ExistingSet {
     /// This deployment controls it.
     pub is_own: bool,
-    /// It is being deleted.
     pub is_deleting: bool,
     pub template: Template,
 }
@@ -272,7 +269,6 @@ impl DeploymentProgress {
         self.outcomes.iter().any(|(_, outcome)| outcome.is_ok())
     }
 
-    /// Returns the effects that were done.
     pub(super) fn done(&self) -> impl Iterator<Item = (&DeploymentEffect, &EffectResult)> {
         self.outcomes.iter().filter_map(|(effect, outcome)| Some((effect, outcome.as_ref().ok()?)))
     }

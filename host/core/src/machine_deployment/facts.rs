@@ -50,7 +50,6 @@ pub struct DeploymentFact {
     pub leaves_sets: bool,
     /// Counts the changes of its spec.
     pub generation: i64,
-    /// Our finalizer is on it.
     pub has_finalizer: bool,
     /// It has the label of a frozen deployment.
     pub is_labelled_frozen: bool,
@@ -101,7 +100,6 @@ pub enum DeploymentSelectorFact {
     Missing,
     /// It is present and empty.
     Everything,
-    /// The selector is invalid.
     Invalid(String),
     /// It does not select the Machines of the template.
     Misses,
@@ -121,7 +119,6 @@ pub enum SetOwner {
 pub struct OwnedSetFact {
     pub name: Name,
     pub uid: Uid,
-    /// When it was created.
     pub created: Timestamp,
     /// Its deletion was requested.
     pub is_deleting: bool,
@@ -157,9 +154,7 @@ pub struct OwnedSetFact {
 pub struct SetStatusFact {
     /// Its Machines, with those that are being deleted.
     pub replicas: u32,
-    /// Those that are ready.
     pub ready: u32,
-    /// Those that are available.
     pub available: u32,
     /// Failed ones that are preserved.
     pub preserved_failed: u32,

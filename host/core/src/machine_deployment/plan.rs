@@ -41,7 +41,6 @@ pub(super) struct Plan {
     pub batches: Vec<Batch>,
     /// The reason for the deployment's state.
     pub reason: DeploymentReason,
-    /// The text for people.
     pub message: String,
     /// Events to write if all effects succeed.
     pub notes: Vec<DeploymentEvent>,

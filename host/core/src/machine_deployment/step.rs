@@ -1,9 +1,9 @@
 //! The next step of a deployment.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::driver::write_error::ActError;
-use crate::machine::Requeue;
+use crate::machine::{Requeue, retry_write};
 use crate::scheduling::retry::RetryPolicy;
 
 use super::conclusion::{
@@ -14,11 +14,6 @@ use super::facts::DeploymentView;
 use super::plan::{self, Plan};
 use super::status::DeploymentStatus;
 use super::status::progress;
-
-/// The retry of a failed write to an API server: soon, and at most a minute apart, since nothing announces the server's
-/// return.
-const WRITE: RetryPolicy =
-    RetryPolicy { base: SignedDuration::from_secs(1), cap: SignedDuration::from_mins(1) };
 
 /// Returns the next step for a deployment. Pure: the same arguments give the same step.
 ///
@@ -100,7 +95,11 @@ fn ending(
     if let Some((effect, error)) = progress.setback().or(progress.failure()) {
         if let ActError::Conflict | ActError::Gone = error {
             // Other programs write as well: the planned status counts, and the next reconcile follows within moments.
-            return Some(EarlyEnd { reason: plan.reason, message: plan.message.clone(), wake: retry(error) });
+            return Some(EarlyEnd {
+                reason: plan.reason,
+                message: plan.message.clone(),
+                wake: retry_write(error),
+            });
         }
         let reason = match effect {
             DeploymentEffect::CreateSet(_) => DeploymentReason::SetCreateFailed,
@@ -113,7 +112,7 @@ fn ending(
             | DeploymentEffect::WriteNode { .. } => DeploymentReason::WriteFailed,
         };
         let message = format!("failed to {}: {error}", effect.subject());
-        let wake = if withdrawn(plan, progress).is_some() { Requeue::Now } else { retry(error) };
+        let wake = if withdrawn(plan, progress).is_some() { Requeue::Now } else { retry_write(error) };
         return Some(EarlyEnd { reason, message, wake });
     }
     progress.done().find_map(|(effect, done)| match (effect, done) {
@@ -122,7 +121,7 @@ fn ending(
             let is_it = by.template.makes_the_same_as(template, view.names.template_hash);
             if by.is_own && !by.is_deleting && is_it {
                 let message = format!("MachineSet {} is there, and is awaited in the cache", set.name);
-                let wake = Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None };
+                let wake = Requeue::retry(RetryPolicy::CONFLICT);
                 return Some(EarlyEnd { reason: plan.reason, message, wake });
             }
             let collisions = view.deployment.status.collision_count.unwrap_or_default().saturating_add(1);
@@ -206,21 +205,6 @@ fn note(effect: &DeploymentEffect, done: &EffectResult) -> Option<DeploymentEven
         kind: DeploymentEventKind::ScalingSet,
         message: format!("Scaled {way} machine set {name} to {to}"),
     })
-}
-
-/// Returns the requeue after a failed write.
-fn retry(error: &ActError) -> Requeue {
-    match error {
-        // The caches are behind: the watch delivers the change within moments.
-        ActError::Conflict | ActError::Gone => Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None },
-        ActError::Throttled { after } => Requeue::Retry { policy: WRITE, hint: *after },
-        // A write that the server refuses is refused until somebody changes the object.
-        ActError::Invalid { .. } => Requeue::Retry { policy: RetryPolicy::LONG, hint: None },
-        ActError::Denied { .. }
-        | ActError::Unreachable { .. }
-        | ActError::Ambiguous { .. }
-        | ActError::Forbidden { .. } => Requeue::Retry { policy: WRITE, hint: None },
-    }
 }
 
 /// Returns the earlier of two requeues, of which neither is at once.

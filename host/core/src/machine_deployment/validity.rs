@@ -1,6 +1,7 @@
 //! Validates a deployment, and says how to fix it.
 
 use crate::disruption::requests::DisruptionRequests;
+use crate::value::id::Name;
 
 use super::facts::{DeploymentSelectorFact, DeploymentView};
 use super::rollout::strategy::Strategy;
@@ -72,7 +73,7 @@ pub(super) fn unusual_settings(view: &DeploymentView, valid: ValidSpec) -> Vec<S
         .extend(spec.problems.iter().map(|problem| format!("{problem}: correct it; it counts as not set")));
     unusual.extend(DisruptionRequests::read(&view.deployment.annotations, view.names.disruption).problems);
     if !view.overlapping.is_empty() {
-        let names: Vec<&str> = view.overlapping.iter().map(crate::value::id::Name::as_str).collect();
+        let names: Vec<&str> = view.overlapping.iter().map(Name::as_str).collect();
         unusual.push(format!(
             "its selector overlaps with that of {}, so that sets without an owner go to whichever comes first: give each \
              deployment a label of its own",

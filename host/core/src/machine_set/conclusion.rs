@@ -4,9 +4,9 @@ use crate::machine::Requeue;
 use crate::machine::node::health::ConditionStatus;
 use crate::value::id::Name;
 use crate::value::phase::{OperationState, OperationType};
+use crate::value::words::{reasons, words};
 
 use crate::scheduling::step::Step;
-use crate::value::reason::reasons;
 
 use super::effect::SetEffect;
 
@@ -16,11 +16,9 @@ pub type SetStep = Step<SetEffect, SetConclusion>;
 /// The end of a reconcile.
 #[derive(Clone, Debug)]
 pub struct SetConclusion {
-    /// The status to write.
     pub status: SetStatus,
     /// The reason for the set's state; shown as condition and, when it changes, as an Event.
     pub reason: SetReason,
-    /// The text for people.
     pub message: String,
     pub wake: Requeue,
 }
@@ -37,7 +35,6 @@ pub struct SetStatus {
     /// Those in phase Running or Available. The time since then does not matter: users of machine-controller-manager
     /// set large times and rely on their having no effect.
     pub available: usize,
-    /// Those that have failed and are preserved.
     pub preserved_failed: usize,
     /// Those that are preserved without a request.
     pub auto_preserved: usize,
@@ -63,22 +60,14 @@ pub struct SetCondition {
     pub message: String,
 }
 
-/// MCM's conditions of a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SetConditionKind {
-    /// A Machine could not be created or deleted.
-    ReplicaFailure,
-    /// There are too many Machines.
-    Frozen,
-}
-
-impl SetConditionKind {
-    /// The type of the condition.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ReplicaFailure => "ReplicaFailure",
-            Self::Frozen => "Frozen",
-        }
+words! {
+    /// MCM's conditions of a set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum SetConditionKind with as_str {
+        /// A Machine could not be created or deleted.
+        ReplicaFailure = "ReplicaFailure",
+        /// There are too many Machines.
+        Frozen = "Frozen",
     }
 }
 
@@ -92,24 +81,18 @@ pub struct SetOwnCondition {
     pub message: String,
 }
 
-/// Machinist's conditions of a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SetOwnConditionKind {
-    /// The selector selects Machines that others control.
-    Overlapping,
-    /// All settings that the set copies to Machines are valid.
-    Valid,
+words! {
+    /// Machinist's conditions of a set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum SetOwnConditionKind with as_str {
+        /// The selector selects Machines that others control.
+        Overlapping = "Overlapping",
+        /// All settings that the set copies to Machines are valid.
+        Valid = "Valid",
+    }
 }
 
 impl SetOwnConditionKind {
-    /// The type of the condition.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Overlapping => "Overlapping",
-            Self::Valid => "Valid",
-        }
-    }
-
     /// Returns the status that needs attention.
     pub fn bad(self) -> ConditionStatus {
         match self {
@@ -130,50 +113,49 @@ pub struct SetOperation {
 reasons! {
     /// The reason for a set's state, the most important first. Printed as condition and Event reasons; stable once
     /// released.
-    SetReason {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SetReason {
         /// The spec is invalid.
-        InvalidSet: Warning = "InvalidMachineSet",
+        InvalidSet = Warning "InvalidMachineSet",
         /// The template names no class.
-        ClassNotNamed: Warning,
+        ClassNotNamed = Warning "ClassNotNamed",
         /// The selector is empty.
-        SelectsEverything: Warning,
+        SelectsEverything = Warning "SelectsEverything",
         /// The selector does not select the Machines of the template.
-        SelectorMismatch: Warning,
+        SelectorMismatch = Warning "SelectorMismatch",
         /// A Machine could not be created.
-        CreationFailed: Warning,
+        CreationFailed = Warning "CreationFailed",
         /// A Machine could not be deleted.
-        DeletionFailed: Warning,
+        DeletionFailed = Warning "DeletionFailed",
         /// The finalizer could not be added.
-        ClaimFailed: Warning,
+        ClaimFailed = Warning "ClaimFailed",
         /// The finalizer could not be removed.
-        FinalizerHeld: Warning,
+        FinalizerHeld = Warning "FinalizerHeld",
         /// A write to the set or its Machines failed, or a read from the API server.
-        WriteFailed: Warning,
+        WriteFailed = Warning "WriteFailed",
         /// The caches are behind the API server.
-        CachesBehind: Normal,
+        CachesBehind = Normal "CachesBehind",
         /// Dangerous work is held.
-        GateFrozen: Warning = "Frozen",
+        GateFrozen = Warning "Frozen",
         /// The set is frozen: it has or had too many Machines, or somebody has set the label. None is created.
-        Frozen: Warning = "MachineSetFrozen",
+        Frozen = Warning "MachineSetFrozen",
         /// An update in place is running: no Machine is created.
-        ScaleUpDisabled: Normal,
+        ScaleUpDisabled = Normal "ScaleUpDisabled",
         /// The set is being deleted, and its Machines stay.
-        Orphaning: Normal = "LeavingMachines",
+        Orphaning = Normal "LeavingMachines",
         /// The set is being deleted, and so are its Machines.
-        Deleting: Normal,
-        /// Machines are being created.
-        Creating: Normal = "CreatingMachines",
-        /// Machines are being deleted.
-        Removing: Normal = "RemovingMachines",
+        Deleting = Normal "Deleting",
+        Creating = Normal "CreatingMachines",
+        Removing = Normal "RemovingMachines",
         /// A Machine cannot be decoded: it counts, and nothing is done to it.
-        UnreadableMachine: Warning,
+        UnreadableMachine = Warning "UnreadableMachine",
         /// Failed Machines wait until the deployment permits their deletion.
-        WaitingForDeployment: Normal,
+        WaitingForDeployment = Normal "WaitingForDeployment",
         /// All Machines are available, but an optional setting is invalid.
-        InvalidOption: Warning,
+        InvalidOption = Warning "InvalidOption",
         /// All Machines exist, and not all of them are available.
-        Waiting: Normal = "WaitingForMachines",
-        AllAvailable: Normal = "AllMachinesAvailable",
-        Deleted: Normal,
+        Waiting = Normal "WaitingForMachines",
+        AllAvailable = Normal "AllMachinesAvailable",
+        Deleted = Normal "Deleted",
     }
 }

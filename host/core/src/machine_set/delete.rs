@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::machine::Requeue;
+use crate::machine::{Requeue, retry_write};
 use crate::scheduling::gate::{EffectKind, Gate, permits};
 
 use super::conclusion::{SetConclusion, SetReason, SetStatus, SetStep};
@@ -80,7 +80,7 @@ fn released(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStep {
         Some(Ok(())) => gone(view, progress, now, "all Machines of the set are gone"),
         Some(Err(error)) => {
             let message = format!("failed to take the finalizer off the set: {error}");
-            let wake = crate::machine::retry_write(error);
+            let wake = retry_write(error);
             end(view, progress, now, SetReason::FinalizerHeld, message, wake)
         }
     }

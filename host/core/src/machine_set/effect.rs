@@ -101,7 +101,6 @@ pub enum DeleteReason {
     Unhealthy,
     /// The cloud has no capacity for it, and another class is tried.
     Exhausted,
-    /// Its set is being deleted.
     SetDeleted,
 }
 
@@ -176,7 +175,6 @@ impl SetEffect {
     }
 }
 
-/// The outcome of one effect.
 #[derive(Clone, Debug)]
 pub enum SetOutcome {
     AddFinalizer(Result<(), ActError>),

@@ -39,7 +39,7 @@ impl SetErrors {
             "failed to create a Machine: the next {names} names belong to Machines of others; delete these, or recreate the \
              set under another name"
         );
-        let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+        let wake = Requeue::retry(RetryPolicy::LONG);
         self.add(SetReason::CreationFailed, message, wake);
     }
 
@@ -48,17 +48,16 @@ impl SetErrors {
         let message = format!(
             "failed to create a Machine: the annotation {annotation} of the set leaves no ordinal to give out: remove it"
         );
-        let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+        let wake = Requeue::retry(RetryPolicy::LONG);
         self.add(SetReason::CreationFailed, message, wake);
     }
 
     /// The caches are behind.
     pub(super) fn unseen(&mut self, message: &str) {
-        let wake = Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None };
+        let wake = Requeue::retry(RetryPolicy::CONFLICT);
         self.add(SetReason::CachesBehind, message.to_owned(), wake);
     }
 
-    /// Returns the error to report.
     pub(super) fn worst(&self) -> Option<&SetError> {
         self.0.iter().min_by_key(|error| error.reason)
     }

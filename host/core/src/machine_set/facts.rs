@@ -58,7 +58,6 @@ pub struct SetFact {
     pub deletion: Option<Timestamp>,
     /// It is deleted with orphaned Machines: the garbage collector removes its owner references.
     pub leaves_machines: bool,
-    /// Our finalizer is on it.
     pub has_finalizer: bool,
     /// How many Machines are wanted.
     pub replicas: i32,
@@ -85,25 +84,20 @@ pub struct SetFact {
     pub reported: ReportedSetStatus,
 }
 
-/// The selector of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetSelectorFact {
     Missing,
-    /// The selector is invalid.
     Invalid(String),
     Given(Selector),
 }
 
-/// The template of a set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateFact {
-    /// Labels of its Machines.
     pub labels: Labels,
     /// Their class, if named.
     pub class: Option<ClassName>,
 }
 
-/// The reported status of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportedSetStatus {
     /// There are too many Machines.
@@ -175,7 +169,6 @@ pub enum SyncedPart {
     ClassKind,
 }
 
-/// Settings of all sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetSettings {
     /// The number of Machines above the limit that freezes a set.

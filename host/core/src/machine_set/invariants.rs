@@ -15,7 +15,7 @@ use super::effect::{BURST, CurrentSet, DeleteReason, MachineRef, SetEffect, SetP
 use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
 use super::members::adoption;
-use super::removal::deletion_choice;
+use super::removal::choose;
 use super::validity;
 
 /// A rule that a step has broken.
@@ -238,15 +238,11 @@ fn deletion(
         DeleteReason::SetDeleted if is_deleting && !view.set.leaves_machines => Ok(()),
         DeleteReason::SetDeleted => Err(SetViolation::SetStays),
         DeleteReason::Surplus => Ok(()),
-        DeleteReason::Marked if deletion_choice::is_marked(view, machine) => Ok(()),
-        DeleteReason::Failed | DeleteReason::Unhealthy
-            if !deletion_choice::is_deletion_permitted(view, machine) =>
-        {
+        DeleteReason::Marked if choose::is_marked(view, machine) => Ok(()),
+        DeleteReason::Failed | DeleteReason::Unhealthy if !choose::is_deletion_permitted(view, machine) => {
             Err(SetViolation::NotLetGo)
         }
-        DeleteReason::Failed | DeleteReason::Unhealthy
-            if deletion_choice::is_given_up(machine, progress, now) =>
-        {
+        DeleteReason::Failed | DeleteReason::Unhealthy if choose::is_given_up(machine, progress, now) => {
             Ok(())
         }
         DeleteReason::Exhausted if capacity::is_to_move(view, machine, now) => Ok(()),

@@ -19,7 +19,6 @@ use super::members;
 use super::members::adoption;
 use super::members::sync;
 use super::removal::choose;
-use super::removal::deletion_choice;
 use super::removal::keep;
 use super::status;
 use super::validity;
@@ -128,7 +127,7 @@ pub(super) fn after(progress: &SetProgress) -> Option<Requeue> {
     if progress.has_written() {
         return Some(Requeue::Now);
     }
-    progress.has_met_gone().then_some(Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None })
+    progress.has_met_gone().then_some(Requeue::retry(RetryPolicy::CONFLICT))
 }
 
 /// Returns reason and message of a reconcile without errors. Without numbers, which the status has, so that it is
@@ -179,8 +178,7 @@ fn reason_without_errors(
     }
     let living = members::living(view, progress);
     let is_held = |machine: &&&ChildFact| {
-        deletion_choice::is_given_up(machine, progress, now)
-            && !deletion_choice::is_deletion_permitted(view, machine)
+        choose::is_given_up(machine, progress, now) && !choose::is_deletion_permitted(view, machine)
     };
     if let Some(machine) = living.iter().find(is_held) {
         let message = format!(

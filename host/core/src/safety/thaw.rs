@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn only_a_machine_that_is_unknown_since_before_the_thaw_returns_to_running() {
-        for phase in Phase::ALL.iter().copied() {
+        for phase in Phase::ALL {
             for since in [None, Some(at(9)), Some(at(10)), Some(at(11))] {
                 for gate in [Gate::Open, SHUT] {
                     for thawed in [None, Some(at(10))] {

@@ -14,19 +14,16 @@ use crate::value::id::{Name, NodeName, Uid};
 pub struct UnmanagedNodeFact {
     pub name: NodeName,
     pub uid: Uid,
-    /// When it was created.
     pub created: Timestamp,
     /// Its deletion was asked for.
     pub is_deleting: bool,
     /// It has the annotation of an unmanaged Node.
     pub is_marked: bool,
-    /// Our finalizer is on it.
     pub has_finalizer: bool,
     /// Machines that name it, by their label or by their VM. In order.
     pub machines: Vec<Name>,
 }
 
-/// The action on a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnmanagedNodeAction {
     Rest,

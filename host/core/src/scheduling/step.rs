@@ -38,3 +38,10 @@ pub enum Requeue {
     /// Never: the object is gone.
     Gone,
 }
+
+impl Requeue {
+    /// Returns the requeue after a failure that gives no hint when to try again.
+    pub(crate) const fn retry(policy: RetryPolicy) -> Self {
+        Self::Retry { policy, hint: None }
+    }
+}

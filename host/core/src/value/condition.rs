@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConditionStatus {
     True,

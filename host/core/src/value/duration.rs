@@ -9,7 +9,6 @@ pub enum Error {
     /// Nothing, or only a sign.
     #[error("a duration is empty")]
     Empty,
-    /// A number was expected.
     #[error("duration {text:?} has no number before {rest:?}")]
     NoNumber { text: String, rest: String },
     /// A number other than 0 has no unit.

@@ -2,23 +2,14 @@
 
 use std::fmt;
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
+use super::words::words;
 
+macro_rules! read_and_written {
+    ($($name:ident),+) => {$(
         impl $name {
-            pub const ALL: &[Self] = &[$(Self::$variant,)+];
-
-            /// The word in the API.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text,)+ }
-            }
-
             /// Returns `None` for an unknown word.
             pub fn parse(text: &str) -> Option<Self> {
-                match text { $($text => Some(Self::$variant),)+ _ => None }
+                Self::ALL.into_iter().find(|known| known.as_str() == text)
             }
         }
 
@@ -27,12 +18,15 @@ macro_rules! words {
                 f.write_str(self.as_str())
             }
         }
-    };
+    )+};
 }
+
+read_and_written!(Phase, OperationType, OperationState);
 
 words! {
     /// Where a Machine is in its life.
-    Phase {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Phase with as_str {
         /// Nothing was done yet, or its creation continues.
         New = "",
         /// The VM is created, its Node has not joined.
@@ -47,9 +41,7 @@ words! {
         Failed = "Failed",
         /// Creation failed and is retried.
         CrashLoopBackOff = "CrashLoopBackOff",
-        /// Being updated in place.
         InPlaceUpdating = "InPlaceUpdating",
-        /// Was updated in place.
         InPlaceUpdateSuccessful = "InPlaceUpdateSuccessful",
         /// Could not be updated in place.
         InPlaceUpdateFailed = "InPlaceUpdateFailed",
@@ -58,11 +50,11 @@ words! {
 
 words! {
     /// The last operation on a Machine.
-    OperationType {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum OperationType with as_str {
         /// Creation, up to the Node's joining.
         Create = "Create",
         Update = "Update",
-        /// An update in place.
         InPlaceUpdate = "InPlaceUpdate",
         /// A drain apart from deletion.
         DrainNode = "DrainNode",
@@ -73,7 +65,9 @@ words! {
 }
 
 words! {
-    OperationState {
+    /// How far the last operation is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum OperationState with as_str {
         Processing = "Processing",
         /// Failed; tried again where that helps.
         Failed = "Failed",

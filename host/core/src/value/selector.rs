@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
 
 /// A valid label selector. All of its requirements must hold; one without any selects everything.
@@ -63,7 +62,6 @@ impl Selector {
         self.requirements.iter().all(|requirement| requirement.holds(labels))
     }
 
-    /// Returns whether it selects everything.
     pub fn is_everything(&self) -> bool {
         self.requirements.is_empty()
     }

@@ -65,7 +65,6 @@ impl PodFact {
     }
 }
 
-/// The owner of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodOwner {
     /// The kubelet, from a file: the API server has only the mirror pod.
@@ -86,7 +85,6 @@ pub enum PodPhase {
     Finished,
 }
 
-/// The termination of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodTermination {
     /// `metadata.deletionTimestamp`: by when it should have ended.

@@ -9,9 +9,8 @@ use super::pod::PodFact;
 use super::volume_moves::after;
 use crate::drain::effect::{DrainProgress, EvictError};
 use crate::drain::report::WaitCause;
-use crate::drain::request::DrainRequest;
+use crate::drain::request::{DrainRequest, DrainStage};
 use crate::drain::requeue::PAUSE;
-use crate::drain::stage::DrainStage;
 
 /// The seconds beyond the grace period that a kubelet needs to kill and clean up.
 const OVERDUE_AFTER: SignedDuration = SignedDuration::from_secs(30);

@@ -105,7 +105,6 @@ pub fn secret_name(id: &str) -> Name {
     Name::new(format!("bootstrap-token-{id}"))
 }
 
-/// The request for a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRequest<'a> {
     pub uid: &'a Uid,
@@ -121,9 +120,7 @@ pub struct TokenRequest<'a> {
 /// The Secret of a token, without the metadata that names its owner: the caller adds the uid as an annotation.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenSecret {
-    /// Name of the Secret.
     pub name: Name,
-    /// The token in it.
     pub token: Token,
     /// Its fields, as plain text.
     pub fields: BTreeMap<&'static str, String>,

@@ -17,13 +17,13 @@ use super::doubt;
 use super::failed::{creation_failed, in_progress, initialization_failed, query_refused};
 use super::prerequisites::prerequisites;
 use crate::machine::conclusion::{
-    MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange, VmReport,
+    MachineReason, MachineStep, OperationNote, Requeue, StatusChange, VmReport,
 };
 use crate::machine::effect::{MachineEffect, MachineProgress};
 use crate::machine::facts::MachineView;
 use crate::machine::join;
 use crate::machine::ownership::unproven;
-use crate::machine::step::{operation, reason_of, rest, retry_call, write_failed};
+use crate::machine::step::{conclude, operation, reason_of, rest, retry_call, write_failed};
 
 pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let driver = match prerequisites(view) {
@@ -82,7 +82,6 @@ enum KnownVm<'a> {
     Unqueried,
     /// It could not be queried.
     Unreachable(&'a CallError),
-    /// A VM is there.
     Vm(FoundVm),
     /// No VM exists, by the last query.
     Nothing,
@@ -315,12 +314,7 @@ fn created(view: &MachineView, progress: &MachineProgress, found: &FoundVm, now:
     if !matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending) {
         // The Machine lived before and only lost its id: with the id it continues where it was.
         let message = "the VM's id is stored again";
-        return MachineStep::Finish(MachineConclusion {
-            status,
-            reason: MachineReason::VmCreated,
-            message: message.into(),
-            wake: Requeue::Now,
-        });
+        return conclude(status, MachineReason::VmCreated, message, Requeue::Now);
     }
     if view.has_target() {
         status.phase = Some(Phase::Pending);
@@ -329,23 +323,18 @@ fn created(view: &MachineView, progress: &MachineProgress, found: &FoundVm, now:
             operation(OperationType::Create, OperationState::Processing, OperationNote::Creating);
         // The same text as in the next reconcile, which then has nothing to write.
         let name = found.node_name.as_ref().map_or("(no name yet)", NodeName::as_str);
-        return MachineStep::Finish(MachineConclusion {
+        return conclude(
             status,
-            reason: MachineReason::WaitingForNode,
-            message: join::waiting_for_node(view, name, now),
-            wake: Requeue::Now,
-        });
+            MachineReason::WaitingForNode,
+            join::waiting_for_node(view, name, now),
+            Requeue::Now,
+        );
     }
     status.phase = Some(Phase::Available);
     status.timeout_active = Some(false);
     status.operation = operation(OperationType::Create, OperationState::Successful, OperationNote::Created);
     let message = "the VM is created, and there is no target cluster to join";
-    MachineStep::Finish(MachineConclusion {
-        status,
-        reason: MachineReason::VmCreated,
-        message: message.into(),
-        wake: Requeue::Resync,
-    })
+    conclude(status, MachineReason::VmCreated, message, Requeue::Resync)
 }
 
 /// Merges the addresses of all answers and removes none. The Node's name is one of them.

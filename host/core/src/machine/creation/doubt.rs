@@ -205,6 +205,6 @@ pub(crate) fn in_doubt(
         return failed::creation_failed(view, error, now);
     }
     // This failure counts, and the query for its VM follows soon, whatever the code.
-    let wake = Requeue::Retry { policy: RetryPolicy::steady(FIRST_QUERY.min(window)), hint: None };
+    let wake = Requeue::retry(RetryPolicy::steady(FIRST_QUERY.min(window)));
     failed_create(view, (MachineReason::CreationUnresolved, failed_message(error, window)), error, wake, now)
 }

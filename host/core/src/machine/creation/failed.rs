@@ -6,6 +6,7 @@ use crate::driver::InProgress;
 use crate::driver::error::{CallError, Code};
 use crate::safety::thaw;
 use crate::scheduling::retry::Situation;
+use crate::value::duration;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use crate::machine::conclusion::{
@@ -13,7 +14,7 @@ use crate::machine::conclusion::{
     elapsed,
 };
 use crate::machine::facts::{MachineView, NodeFact, NodePresence, TargetFact};
-use crate::machine::step::{ask_again, operation, reason_of, retry_call};
+use crate::machine::step::{ask_again, conclude, operation, reason_of, retry_call};
 
 pub(crate) fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> MachineStep {
     let (reason, message) = reported(error, MachineReason::CreationFailed);
@@ -122,12 +123,12 @@ pub(crate) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp)
         let limit = view.settings.creation_timeout;
         let operation =
             operation(OperationType::Create, OperationState::Failed, OperationNote::JoinTimedOut { limit });
-        return MachineStep::Finish(MachineConclusion {
-            status: StatusChange { phase: Some(Phase::Failed), operation, ..status },
-            reason: MachineReason::JoinTimedOut,
-            message: format!("{}, for longer than {}", work.message, crate::value::duration::format(limit)),
-            wake: Requeue::Resync,
-        });
+        return conclude(
+            StatusChange { phase: Some(Phase::Failed), operation, ..status },
+            MachineReason::JoinTimedOut,
+            format!("{}, for longer than {}", work.message, duration::format(limit)),
+            Requeue::Resync,
+        );
     }
     let note = OperationNote::CloudWorking { message: work.message.clone() };
     MachineStep::Finish(MachineConclusion {

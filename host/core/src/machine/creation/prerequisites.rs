@@ -62,7 +62,7 @@ pub(crate) fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Mach
         // Each start of the host loads its drivers: that is no failure of a Machine, and the Machine is requeued at its
         // end.
         DriverFact::Refused(refusal @ Refusal::Loading { .. }) => {
-            let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
+            let wake = Requeue::retry(PREREQUISITE);
             return Err(Box::new(rest(MachineReason::DriverLoading, refusal.to_string(), wake)));
         }
         DriverFact::Refused(refusal) => return waits(MachineReason::DriverNotReady, refusal.to_string()),
@@ -86,7 +86,7 @@ pub(crate) fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Mach
 /// Ends a reconcile that waits for a change of other objects. Their change requeues the Machine at once; the timer is
 /// for changes that cannot be watched.
 fn waiting(view: &MachineView, reason: MachineReason, message: String) -> MachineStep {
-    let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
+    let wake = Requeue::retry(PREREQUISITE);
     if reason == MachineReason::Frozen {
         return rest(reason, message, wake);
     }

@@ -27,7 +27,6 @@ use crate::value::id::{NodeName, ProviderId, Uid};
 use super::facts::MachineFact;
 use super::in_place;
 
-/// The outcome of a write.
 type Written = Result<(), ActError>;
 
 /// Properties of effects that rules ask for.
@@ -104,7 +103,6 @@ machine_effects! {
     DeleteMachine => delete_machine: Written, "delete-machine", SetDelete, [HarmsOthers];
     /// Cordon the Node, so that it takes no more pods.
     Cordon { node: NodeName } => cordon: Written, "cordon", Drain, [BeforeStatus, HarmsOthers, EmptiesNode];
-    /// Write a condition of the Node.
     SetNodeCondition { node: NodeName, condition: NodeConditionWrite } => node_condition: Written,
         "set-node-condition", NodeWrite, [BeforeStatus];
     /// Note on the Machine that the wait for hooks before the deletion of the VM begins.

@@ -77,8 +77,21 @@ macro_rules! machine_effects {
             }
         }
 
+        #[cfg(test)]
+        impl MachineOutcome {
+            /// Returns the name of the effect that it is of.
+            pub(crate) fn effect_name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                    Self::Drain(DrainOutcome::Pods(_)) => "look-at-pods",
+                    Self::Drain(DrainOutcome::Evict { .. }) => "evict",
+                    Self::Drain(DrainOutcome::DeletePod { .. }) => "delete-pod",
+                    Self::Drain(DrainOutcome::DeleteAttachment { .. }) => "delete-attachment",
+                }
+            }
+        }
+
         impl MachineProgress {
-            /// Remembers an outcome.
             pub fn record(&mut self, outcome: MachineOutcome) {
                 match outcome {
                     $(MachineOutcome::$variant(result) => self.$slot = Some(result),)+

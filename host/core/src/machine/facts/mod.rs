@@ -30,9 +30,7 @@ use crate::machine::ownership::mark::Marks;
 pub struct MachineView {
     pub machine: MachineFact,
     pub class: ClassFact,
-    /// The Secrets of its class.
     pub secret: SecretFact,
-    /// The driver of its class.
     pub driver: DriverFact,
     /// The cluster that its Node joins.
     pub target: TargetFact,
@@ -67,7 +65,6 @@ pub struct MachineView {
 pub struct MachineFact {
     pub key: ObjectKey,
     pub uid: Uid,
-    /// When it was created.
     pub created: Timestamp,
     /// When its deletion was asked for.
     pub deletion: Option<Timestamp>,
@@ -105,9 +102,7 @@ pub struct MachineFact {
     pub problems_reported: bool,
     /// The reported health problem of its Node, whose pods cannot terminate on their own.
     pub health_problem: HealthProblem,
-    /// Facts about its deletion.
     pub deletion_facts: DeletionFact,
-    /// Facts about its preservation.
     pub preservation: PreservationFact,
     /// The time that its Node took to join is noted on it.
     pub has_join_duration: bool,
@@ -132,7 +127,6 @@ pub struct PreservationFact {
     pub forces_drain: bool,
     /// The reported condition `InPlaceUpdated`.
     pub reported_update: Option<ReportedCondition>,
-    /// The reported condition `Preserved`.
     pub reported_preservation: Option<ReportedCondition>,
 }
 
@@ -209,7 +203,6 @@ pub struct DeleteRequestFact {
 /// A condition that an earlier reconcile reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedCondition {
-    /// The reason of the condition.
     pub reason: String,
     pub message: String,
     /// When it was written.
@@ -242,7 +235,6 @@ pub enum ClassFact {
     Ready(ClassName),
 }
 
-/// The Secrets of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretFact {
     /// The class names no Secret.

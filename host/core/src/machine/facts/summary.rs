@@ -17,7 +17,6 @@ pub const FIRST_PRIORITY: i64 = 1;
 pub struct MachineSummary {
     pub name: Name,
     pub uid: Uid,
-    /// When it was created.
     pub created: Timestamp,
     /// Its deletion was requested.
     pub is_deleting: bool,
@@ -51,7 +50,6 @@ impl MachineSummary {
         self.preserved_until.filter(|until| *until > now)
     }
 
-    /// Returns whether it is preserved.
     pub fn is_preserved(&self, now: Timestamp) -> bool {
         self.kept_until(now).is_some()
     }

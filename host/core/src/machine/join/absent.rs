@@ -1,19 +1,19 @@
-//! A Machine whose Node is missing, or is not known to be its own.
+//! A Machine whose Node is missing, has no known name, or is not known to be its own.
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::driver::error::CallError;
 use crate::scheduling::gate::{EffectKind, permits};
 use crate::value::id::{NodeName, ObjectKey, ProviderId};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{
-    MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange, elapsed,
-};
-use super::super::effect::MachineProgress;
-use super::super::step::{operation, rest};
+use super::super::conclusion::{MachineReason, MachineStep, OperationNote, Requeue, StatusChange, elapsed};
+use super::super::effect::{MachineEffect, MachineProgress};
+use super::super::step::{conclude, operation, rest};
 use super::permit::{self, HealthAction, Obstacle};
 use super::timers::{self, NodeWait, thawed, timed};
-use crate::machine::facts::{MachineFact, MachineView};
+use crate::machine::creation::create::{FoundVm, found_in};
+use crate::machine::facts::{DriverFact, MachineFact, MachineView};
 use crate::machine::ownership::conflict::NodeNameHolder;
 
 /// The reason why there is none.
@@ -41,15 +41,13 @@ impl Absence<'_> {
             Self::Gone => otherwise,
             Self::Foreign(id) => format!("Node {name} belongs to VM {id}: waiting until it is gone"),
             Self::Contested(others) if is_anothers => {
-                let others: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
                 format!(
                     "Node {name} is claimed by {} as well, and its label names another Machine: waiting until it is gone",
-                    others.join(", ")
+                    names(others)
                 )
             }
             Self::Contested(others) => {
-                let others: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
-                let others = others.join(", ");
+                let others = names(others);
                 format!(
                     "Node {name} is claimed by {others} as well, and neither provider id nor label tell whose it is: \
                      delete the Machine that should not be there"
@@ -94,7 +92,7 @@ pub(super) fn step(
                 ..StatusChange::default()
             };
             let reason = absence.reason(MachineReason::NodeMissing);
-            MachineStep::Finish(MachineConclusion { status, reason, message: gone(), wake: Requeue::Now })
+            conclude(status, reason, gone(), Requeue::Now)
         }
         (Phase::Failed, _) => {
             rest(MachineReason::Failed, "failed, and its Node is not there", Requeue::Resync)
@@ -146,8 +144,7 @@ fn taken(
         Absence::Gone => return None,
         Absence::Foreign(id) => format!("VM {id}"),
         Absence::Contested(others) => {
-            let others: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
-            format!("Machine {}", others.join(", "))
+            format!("Machine {}", names(others))
         }
     };
     let message = format!("Node {name} is that of {whose}, so that the VM cannot join under that name");
@@ -168,14 +165,51 @@ fn taken(
         operation: operation(OperationType::Create, OperationState::Failed, OperationNote::NodeNameTaken),
         ..StatusChange::default()
     };
-    Some(MachineStep::Finish(MachineConclusion {
-        status,
-        reason: MachineReason::NodeNameTaken,
-        message,
-        wake: Requeue::Resync,
-    }))
+    Some(conclude(status, MachineReason::NodeNameTaken, message, Requeue::Resync))
+}
+
+fn names(others: &[ObjectKey]) -> String {
+    let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+    names.join(", ")
 }
 
 fn node_name(machine: &MachineFact) -> &str {
     machine.node_name.as_ref().map_or("(no name yet)", NodeName::as_str)
+}
+
+/// Asks the driver, which names the Node of each VM, for a Machine without the label for its Node, whose Node no other
+/// label and no provider id shows. `None`: the name is known, or the driver did not answer.
+pub(super) fn name_by_driver(view: &MachineView, progress: &MachineProgress) -> Option<MachineStep> {
+    let machine = &view.machine;
+    let stored = machine.provider_id.as_ref()?;
+    if machine.node_name.is_some() || machine.phase == Phase::Failed || !can_query(view) {
+        return None;
+    }
+    let found = match &progress.probe {
+        None => return Some(MachineStep::act(MachineEffect::ProbeVm)),
+        Some(Ok(vm)) => FoundVm::of(vm),
+        Some(Err(error @ CallError::Guest(_))) => found_in(error)?,
+        Some(Err(CallError::Broken(_) | CallError::Refused(_))) => return None,
+    };
+    let node_name = Some(found.node_name.filter(|_| found.provider_id.names_same_vm(stored))?);
+    Some(match &progress.record {
+        None => MachineStep::act(MachineEffect::RecordVm {
+            provider_id: stored.clone(),
+            node_name,
+            is_proven: true,
+        }),
+        Some(Ok(())) => {
+            rest(MachineReason::NodeMissing, "label node is stored again, by the driver's word", Requeue::Now)
+        }
+        // Other missing facts do not stop the health check: the next reconcile tries again.
+        Some(Err(_)) => return None,
+    })
+}
+
+fn can_query(view: &MachineView) -> bool {
+    let driver = match &view.driver {
+        DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => driver,
+        DriverFact::NotChosen | DriverFact::Refused(_) => return false,
+    };
+    driver.capabilities.status && permits(view.gate, EffectKind::CloudRead)
 }

@@ -13,7 +13,6 @@ use super::super::conclusion::{
 use super::super::effect::MachineEffect;
 use super::super::step::retry_write;
 
-/// The result of a task.
 #[expect(clippy::large_enum_variant, reason = "a few a pass, none of them kept")]
 pub(super) enum TaskResult {
     Act(Vec<MachineEffect>),

@@ -8,6 +8,7 @@ use super::super::conclusion::Requeue;
 use super::super::effect::{MachineEffect, MachineProgress};
 use crate::machine::delete::force::has_health_problem;
 use crate::machine::facts::{MachineView, NodeFact};
+use crate::scheduling::retry::RetryPolicy;
 
 /// The state of a drain without a deletion.
 pub(super) enum DrainState {
@@ -40,8 +41,8 @@ pub(super) fn empty(
         drain::DrainStep::Done { report } => match report.end {
             // Something is left, and this Node stays: the drain is tried again.
             Some(DrainEnd::ForcedInPart) => {
-                let policy = crate::scheduling::retry::RetryPolicy::SHORT;
-                DrainState::Waits(report, Requeue::Retry { policy, hint: None })
+                let policy = RetryPolicy::SHORT;
+                DrainState::Waits(report, Requeue::retry(policy))
             }
             Some(DrainEnd::Drained | DrainEnd::VolumesLeft | DrainEnd::NodeGone | DrainEnd::Forced)
             | None => DrainState::Done(report),

@@ -5,11 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use crate::health_policy::{Health, Judgement};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{
-    MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, elapsed,
-};
+use super::super::conclusion::{MachineReason, MachineStep, OperationNote, Requeue, elapsed};
 use super::super::effect::MachineProgress;
-use super::super::step::operation;
+use super::super::step::{conclude, operation};
 use super::timers::{NodeWait, thawed, timed};
 use super::{copied_conditions, with_conditions};
 use crate::machine::facts::{MachineFact, MachineView, NodeFact};
@@ -50,24 +48,19 @@ fn joins_for_the_first_time(machine: &MachineFact) -> bool {
 
 /// The Machine stays as it is, and no timeout ends.
 fn undecided(view: &MachineView, node: &NodeFact, because: &str) -> MachineStep {
-    MachineStep::Finish(MachineConclusion {
-        status: copied_conditions(&view.machine, node),
-        reason: MachineReason::NodeUnhealthy,
-        message: format!("it is not decided whether the Node is healthy: {because}"),
-        wake: Requeue::Resync,
-    })
+    conclude(
+        copied_conditions(&view.machine, node),
+        MachineReason::NodeUnhealthy,
+        format!("it is not decided whether the Node is healthy: {because}"),
+        Requeue::Resync,
+    )
 }
 
 fn healthy(view: &MachineView, node: &NodeFact, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let machine = &view.machine;
     let mut status = copied_conditions(machine, node);
     if machine.phase == Phase::Running {
-        return MachineStep::Finish(MachineConclusion {
-            status,
-            reason: MachineReason::NodeHealthy,
-            message: "the Node is healthy".into(),
-            wake: Requeue::Resync,
-        });
+        return conclude(status, MachineReason::NodeHealthy, "the Node is healthy", Requeue::Resync);
     }
     if is_held(machine, node) {
         let because = "the Node is healthy and still carries the taint critical-components-not-ready";
@@ -83,12 +76,7 @@ fn healthy(view: &MachineView, node: &NodeFact, progress: &MachineProgress, now:
     } else {
         operation(OperationType::HealthCheck, OperationState::Successful, OperationNote::Rejoined)
     };
-    MachineStep::Finish(MachineConclusion {
-        status,
-        reason: MachineReason::NodeHealthy,
-        message: "the Node is healthy".into(),
-        wake: Requeue::Resync,
-    })
+    conclude(status, MachineReason::NodeHealthy, "the Node is healthy", Requeue::Resync)
 }
 
 /// Returns the time until the Node became Ready, which is exact however late this reconcile is.
@@ -116,12 +104,7 @@ fn without_health(
             status.timeout_active = Some(true);
             let note = OperationNote::Unhealthy { because: because.to_owned() };
             status.operation = operation(OperationType::HealthCheck, OperationState::Processing, note);
-            MachineStep::Finish(MachineConclusion {
-                status,
-                reason: MachineReason::NodeUnhealthy,
-                message,
-                wake: Requeue::Now,
-            })
+            conclude(status, MachineReason::NodeUnhealthy, message, Requeue::Now)
         }
         Phase::Pending | Phase::Available | Phase::New | Phase::CrashLoopBackOff => {
             let message = format!("the Node is not ready yet: {because}");
@@ -133,17 +116,9 @@ fn without_health(
             let wait = NodeWait { reason: MachineReason::NodeUnhealthy, what: message, because };
             with_conditions(copies_conditions, timed(view, progress, &wait, now))
         }
-        Phase::Failed => MachineStep::Finish(MachineConclusion {
-            status,
-            reason: MachineReason::Failed,
-            message: format!("failed: {because}"),
-            wake: Requeue::Resync,
-        }),
-        Phase::Terminating => MachineStep::Finish(MachineConclusion {
-            status,
-            reason: MachineReason::NodeUnhealthy,
-            message,
-            wake: Requeue::Resync,
-        }),
+        Phase::Failed => {
+            conclude(status, MachineReason::Failed, format!("failed: {because}"), Requeue::Resync)
+        }
+        Phase::Terminating => conclude(status, MachineReason::NodeUnhealthy, message, Requeue::Resync),
     }
 }

@@ -13,11 +13,10 @@ use crate::scheduling::gate::{EffectKind, Gate, permits};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::super::conclusion::{
-    MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep, OperationNote,
-    Requeue, StatusChange,
+    MachineCondition, MachineConditionKind, MachineReason, MachineStep, OperationNote, Requeue, StatusChange,
 };
 use super::super::effect::{MachineEffect, MachineProgress, NodeConditionWrite};
-use super::super::step::{operation, rest};
+use super::super::step::{conclude, operation, rest};
 use super::conclusion_part::{ConclusionPart, TaskResult};
 use super::copied_conditions;
 use super::draining::{DrainState, empty};
@@ -423,5 +422,5 @@ fn entered(
         conditions: vec![condition],
         ..copied_conditions(&view.machine, node)
     };
-    MachineStep::Finish(MachineConclusion { status, reason, message, wake: Requeue::Now })
+    conclude(status, reason, message, Requeue::Now)
 }

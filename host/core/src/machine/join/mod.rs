@@ -7,7 +7,6 @@
 //! | `upkeep` | writes the labels, annotations and taints that Node and Machine must have |
 //! | `health` | decides the phase from the health of the Node |
 //! | `absent` | the Node is missing, or belongs to another VM |
-//! | `nameless` | the Machine has lost the label with the name of its Node |
 //! | `timers` | creation and health timeouts; after them the phase is Failed |
 //! | `permit` | asks before a Machine fails: are too many others away, is the zone silent? |
 //! | `policies`, `reboot` | applies the opinions of health policies, and reboots the VM |
@@ -23,7 +22,6 @@ mod draining;
 mod health;
 mod healthy_condition;
 pub mod in_place;
-mod nameless;
 pub(super) mod permit;
 pub(crate) mod policies;
 pub mod preserve;
@@ -93,7 +91,7 @@ fn without_node(
     if let Some(step) = first_act(&turns) {
         return step;
     }
-    if let Some(step) = nameless::step(view, progress) {
+    if let Some(step) = absent::name_by_driver(view, progress) {
         return step;
     }
     if let Some(result) = &progress.record {
@@ -110,7 +108,7 @@ fn leaving(view: &MachineView, node: &NodeFact, progress: &MachineProgress) -> M
     match &progress.delete_machine {
         None if permits(view.gate, EffectKind::SetDelete) => MachineStep::act(MachineEffect::DeleteMachine),
         None => {
-            let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
+            let wake = Requeue::retry(PREREQUISITE);
             rest(
                 MachineReason::Frozen,
                 format!("Node {name} is being deleted; deleting its Machine is held"),

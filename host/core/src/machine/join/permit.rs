@@ -63,7 +63,6 @@ impl HealthAction {
     }
 }
 
-/// An obstacle to the action.
 #[derive(Clone, Debug)]
 pub(in crate::machine) enum Obstacle {
     /// This effect must come first.

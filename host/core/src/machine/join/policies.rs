@@ -5,7 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::health_policy::{Action, Health, Judge, Judgement, Mode, Opinion, judge};
+use crate::health_policy::{Action, Finding, Health, Judge, Judgement, Mode, Opinion, PolicyVerdict, judge};
 use crate::machine::node::health::{self, ConditionStatus, READY, UnhealthyCondition};
 use crate::value::phase::Phase;
 
@@ -212,12 +212,10 @@ fn observed(
     if !observe {
         return no_longer_reported(view, step);
     }
-    let says = |finding: &crate::health_policy::Finding| {
+    let says = |finding: &Finding| {
         let action = match finding.verdict {
-            crate::health_policy::PolicyVerdict::Unhealthy { .. } => format!(", {}", finding.action),
-            crate::health_policy::PolicyVerdict::Healthy | crate::health_policy::PolicyVerdict::Unknown => {
-                String::new()
-            }
+            PolicyVerdict::Unhealthy { .. } => format!(", {}", finding.action),
+            PolicyVerdict::Healthy | PolicyVerdict::Unknown => String::new(),
         };
         format!("{} says {}{action}: {}", finding.policy, finding.verdict.as_str(), finding.reason)
     };

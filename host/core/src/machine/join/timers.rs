@@ -4,13 +4,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::safety::thaw;
 use crate::scheduling::gate::{EffectKind, permits};
+use crate::value::duration;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{
-    MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange, elapsed,
-};
+use super::super::conclusion::{MachineReason, MachineStep, OperationNote, Requeue, StatusChange, elapsed};
 use super::super::effect::MachineProgress;
-use super::super::step::{PREREQUISITE, operation, rest};
+use super::super::step::{PREREQUISITE, conclude, operation, rest};
 use super::permit::{self, HealthAction};
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineFact, MachineView};
@@ -107,7 +106,7 @@ pub(super) fn timed(
         return rest(wait.reason, with_end(view, &wait.what, now), wake);
     }
     if !permits(view.gate, EffectKind::FailMachine) {
-        let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
+        let wake = Requeue::retry(PREREQUISITE);
         let held = match view.machine.phase {
             Phase::InPlaceUpdating => "its time is over, and saying that it has failed is held",
             Phase::New
@@ -146,12 +145,12 @@ fn time_over(machine: &MachineFact, limit: SignedDuration, wait: &NodeWait<'_>) 
         operation: operation(kind, OperationState::Failed, note),
         ..StatusChange::default()
     };
-    MachineStep::Finish(MachineConclusion {
+    conclude(
         status,
         reason,
-        message: format!("{}, for longer than {}", wait.what, crate::value::duration::format(limit)),
-        wake: Requeue::Resync,
-    })
+        format!("{}, for longer than {}", wait.what, duration::format(limit)),
+        Requeue::Resync,
+    )
 }
 
 fn update_timed_out(limit: SignedDuration, wait: &NodeWait<'_>) -> MachineStep {
@@ -162,12 +161,12 @@ fn update_timed_out(limit: SignedDuration, wait: &NodeWait<'_>) -> MachineStep {
         operation: operation(OperationType::InPlaceUpdate, OperationState::Failed, note),
         ..StatusChange::default()
     };
-    MachineStep::Finish(MachineConclusion {
+    conclude(
         status,
-        reason: MachineReason::InPlaceUpdateFailed,
-        message: format!("{}, for longer than {}", wait.what, crate::value::duration::format(limit)),
-        wake: Requeue::Now,
-    })
+        MachineReason::InPlaceUpdateFailed,
+        format!("{}, for longer than {}", wait.what, duration::format(limit)),
+        Requeue::Now,
+    )
 }
 
 /// Restarts the health timeout after an outage. `None`: there was none.
@@ -187,10 +186,5 @@ pub(super) fn thawed(view: &MachineView) -> Option<MachineStep> {
         ..StatusChange::default()
     };
     let message = "an outage of an API server is over: the time that the Node may be unhealthy starts again";
-    Some(MachineStep::Finish(MachineConclusion {
-        status,
-        reason: MachineReason::HealthTimeoutReset,
-        message: message.into(),
-        wake: Requeue::Now,
-    }))
+    Some(conclude(status, MachineReason::HealthTimeoutReset, message, Requeue::Now))
 }

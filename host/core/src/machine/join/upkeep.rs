@@ -8,6 +8,7 @@ use crate::driver::virtual_capacity::{self, CapacityPlan};
 use crate::health_policy::Judgement;
 use crate::machine::node::sync::{self, NodeChange, WantedNodeMeta};
 use crate::scheduling::gate::{EffectKind, permits};
+use crate::value::duration;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::super::conclusion::{Requeue, elapsed};
@@ -189,5 +190,5 @@ fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) ->
         return JoinNote::Later(wake_at(since.checked_add(from).unwrap_or(now), now));
     }
     let took = SignedDuration::from_secs(elapsed(machine.created, ready).as_secs());
-    JoinNote::Noted(crate::value::duration::format(took))
+    JoinNote::Noted(duration::format(took))
 }

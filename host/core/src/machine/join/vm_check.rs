@@ -11,6 +11,7 @@ use crate::driver::{Address, Vm, is_not_found};
 use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::{EffectKind, permits};
 use crate::scheduling::vm_checks::{SECOND_CHECK, VM_FOUND, VmCheckFact};
+use crate::value::duration;
 use crate::value::id::ProviderId;
 use crate::value::phase::Phase;
 
@@ -150,7 +151,7 @@ fn current_addresses(view: &MachineView, vm: &Vm) -> Option<Vec<Address>> {
 
 fn gone(view: &MachineView, second: SignedDuration) -> MachineCondition {
     let vm = view.machine.provider_id.as_ref().map_or_else(String::new, |id| format!(" {id}"));
-    let apart = crate::value::duration::format(second);
+    let apart = duration::format(second);
     MachineCondition {
         kind: MachineConditionKind::VmPresent,
         status: ConditionStatus::False,

@@ -13,7 +13,6 @@ pub const READY: &str = "Ready";
 /// The condition that says that a Node cannot write to its disk.
 pub const READ_ONLY: &str = "ReadonlyFilesystem";
 
-/// One condition of a Node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeConditionFact {
     /// Its type, such as `Ready`. Case matters.

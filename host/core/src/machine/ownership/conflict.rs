@@ -15,10 +15,11 @@ use crate::value::same_vm::SameVm;
 
 use crate::machine::conclusion::{
     MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep, Requeue,
+    StatusChange,
 };
 use crate::machine::effect::EffectTrait;
 use crate::machine::facts::{MachineView, NodePresence, TargetFact};
-use crate::machine::step::rest;
+use crate::machine::step::{rest, with_condition};
 
 /// Other Machines that name the same VM or Node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,11 +44,9 @@ pub enum NodeNameHolder {
     Staying,
 }
 
-/// A Machine that names a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamingMachine {
     pub key: ObjectKey,
-    /// When it was created.
     pub created: Timestamp,
     /// The id that it stores.
     pub provider_id: Option<ProviderId>,
@@ -191,23 +190,14 @@ pub(crate) fn guarded(view: &MachineView, step: MachineStep) -> MachineStep {
 
 /// Ends a reconcile of a Machine that is being deleted while others name its VM.
 pub(crate) fn waiting(message: String) -> MachineConclusion {
-    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
-    MachineConclusion {
-        status: crate::machine::conclusion::StatusChange::default(),
-        reason: MachineReason::VmContested,
-        message,
-        wake,
-    }
+    let wake = Requeue::retry(RetryPolicy::LONG);
+    MachineConclusion { status: StatusChange::default(), reason: MachineReason::VmContested, message, wake }
 }
 
 /// Adds condition `Contested` to each Machine of a conflict, the owner included, and clears it when the conflict is
 /// over.
 pub(crate) fn reported(view: &MachineView, step: MachineStep) -> MachineStep {
-    let MachineStep::Finish(mut conclusion) = step else { return step };
-    if conclusion.wake != Requeue::Gone {
-        conclusion.status.conditions.extend(condition(view));
-    }
-    MachineStep::Finish(conclusion)
+    with_condition(step, || condition(view))
 }
 
 fn condition(view: &MachineView) -> Option<MachineCondition> {

@@ -94,7 +94,7 @@ pub(crate) fn held_elsewhere(view: &MachineView, step: MachineStep) -> MachineSt
 
 /// Ends a reconcile of a Machine that is being deleted, or created.
 pub(crate) fn waiting(message: String) -> MachineConclusion {
-    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+    let wake = Requeue::retry(RetryPolicy::LONG);
     MachineConclusion {
         status: StatusChange::default(),
         reason: MachineReason::ClusterMarkDiffers,

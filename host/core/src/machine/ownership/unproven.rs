@@ -58,7 +58,7 @@ pub(crate) fn guarded(view: &MachineView, progress: &MachineProgress, step: Mach
 }
 
 fn held(why: &str) -> MachineStep {
-    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+    let wake = Requeue::retry(RetryPolicy::LONG);
     rest(MachineReason::ReplacementHeld, format!("failing it is held: {why}"), wake)
 }
 

@@ -292,7 +292,7 @@ fn a_machine_that_is_deleted_leaves_nothing_wherever_it_was() {
 #[test]
 fn a_machine_that_has_lived_leaves_nothing_in_any_phase() {
     for phase in Phase::ALL {
-        let lived = deleting().with(|view| view.machine.phase = *phase);
+        let lived = deleting().with(|view| view.machine.phase = phase);
         Cluster::new(lived.clone(), Some(1)).comes_to_nothing();
         Cluster::new(lived.clone(), Some(1)).restarting().comes_to_nothing();
         Cluster::new(lived.without_target(), Some(1)).lagging().comes_to_nothing();

@@ -107,7 +107,7 @@ impl Case {
 
     /// The outcome of its effect.
     pub(super) fn on(mut self, outcome: MachineOutcome) -> Self {
-        self.answers.insert(report::effect_of(&outcome), outcome);
+        self.answers.insert(outcome.effect_name(), outcome);
         self
     }
 

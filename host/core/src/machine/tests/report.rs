@@ -2,43 +2,9 @@
 
 use crate::drain;
 use crate::machine::node::sync::NodeChange;
-use crate::machine::{MachineConclusion, MachineEffect, MachineOutcome, Requeue, StatusChange};
+use crate::machine::{MachineConclusion, MachineEffect, Requeue, StatusChange};
 use crate::safety::meltdown::PermitRequest;
 use crate::value::duration;
-
-/// The name of the effect that an outcome is of.
-pub(super) fn effect_of(outcome: &MachineOutcome) -> &'static str {
-    match outcome {
-        MachineOutcome::AddFinalizer(_) => "claim",
-        MachineOutcome::EnsureToken(_) => "ensure-token",
-        MachineOutcome::NoteIntent(_) => "note-intent",
-        MachineOutcome::CloseIntent(_) => "close-intent",
-        MachineOutcome::ProbeVm(_) => "probe-vm",
-        MachineOutcome::CreateVm(_) => "create-vm",
-        MachineOutcome::InitializeVm(_) => "initialize-vm",
-        MachineOutcome::RecordVm(_) => "record-vm",
-        MachineOutcome::SyncNode(_) => "sync-node",
-        MachineOutcome::ForgetToken(_) => "forget-token",
-        MachineOutcome::DeleteVm(_) => "delete-vm",
-        MachineOutcome::DeleteNode(_) => "delete-node",
-        MachineOutcome::ReleaseFinalizer(_) => "release-finalizer",
-        MachineOutcome::WriteMachine(_) => "write-machine",
-        MachineOutcome::DeleteMachine(_) => "delete-machine",
-        MachineOutcome::Cordon(_) => "cordon",
-        MachineOutcome::SetNodeCondition(_) => "set-node-condition",
-        MachineOutcome::NoteHooks(_) => "note-hooks",
-        MachineOutcome::AskPermit(_) => "ask-permit",
-        MachineOutcome::ExtendToken(_) => "extend-token",
-        MachineOutcome::WriteCapacity(_) => "write-capacity",
-        MachineOutcome::Drain(drain::DrainOutcome::Pods(_)) => "look-at-pods",
-        MachineOutcome::Drain(drain::DrainOutcome::Evict { .. }) => "evict",
-        MachineOutcome::Drain(drain::DrainOutcome::DeletePod { .. }) => "delete-pod",
-        MachineOutcome::Drain(drain::DrainOutcome::DeleteAttachment { .. }) => "delete-attachment",
-        MachineOutcome::AskPolicies(_) => "ask-policies",
-        MachineOutcome::NoteReboot(_) => "note-reboot",
-        MachineOutcome::RebootVm(_) => "reboot-vm",
-    }
-}
 
 pub(super) fn effect_text(effect: &MachineEffect) -> String {
     let name = effect.name();

@@ -10,7 +10,8 @@ use super::{DisruptionPlan, is_marked, listed};
 use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
 use crate::machine_deployment::rollout::strategy::RolloutBounds;
 use crate::machine_deployment::rollout::window;
-use crate::machine_deployment::sets::group::{Tally, size};
+use crate::machine_deployment::sets::group::{Tally, is_available, size};
+use crate::value::id::Name;
 
 fn aged(machine: &OwnedMachineFact) -> Aged {
     Aged { name: machine.name.clone(), uid: machine.uid.clone(), created: machine.created }
@@ -34,16 +35,14 @@ fn expired<'a>(
         .set
         .machines
         .iter()
-        .filter(|machine| {
-            crate::machine_deployment::sets::group::is_available(machine) && !ledger.is_replacing(machine)
-        })
+        .filter(|machine| is_available(machine) && !ledger.is_replacing(machine))
         // Other Machines would be deleted instead.
         .filter(|machine| !machine.is_preserved(now) && !machine.is_unreadable)
         .collect();
     let all: Vec<Aged> = machines.iter().map(|machine| aged(machine)).collect();
     let expiry = node_age::expiry(&all, age, now);
     disruptions.requeue_after(expiry.next.map(|next| left(next, now)));
-    let of = |name: &crate::value::id::Name| machines.iter().copied().find(|machine| machine.name == *name);
+    let of = |name: &Name| machines.iter().copied().find(|machine| machine.name == *name);
     expiry.expired.iter().filter_map(of).collect()
 }
 

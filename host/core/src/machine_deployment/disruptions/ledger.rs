@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::disruption::budget::{Allowance, BudgetRoom, DisruptionHistory};
+use crate::disruption::budget::{Allowance, Budget, BudgetRoom, DisruptionHistory};
 use crate::disruption::maintenance::left;
 use crate::disruption::requests::DisruptionRequests;
 use crate::value::id::Name;
@@ -187,8 +187,7 @@ impl<'a> Ledger<'a> {
 
     /// Returns when the budget allows the next one, if known.
     pub(super) fn until(&self) -> Option<Timestamp> {
-        let later = |budget: crate::disruption::budget::Budget| match budget.allowance(&self.taken, self.now)
-        {
+        let later = |budget: Budget| match budget.allowance(&self.taken, self.now) {
             Allowance::Later(until) => Some(until),
             Allowance::Machines(_) => None,
         };

@@ -6,8 +6,7 @@ use super::ledger::Ledger;
 use super::{DisruptionPlan, RolloutNumbers, is_in_use};
 use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
 use crate::machine_deployment::rollout::strategy::Strategy;
-use crate::machine_deployment::sets::deletion_order;
-use crate::machine_deployment::sets::group::{SetGroup, Tally, count, size};
+use crate::machine_deployment::sets::group::{SetGroup, Tally, count, in_deletion_order, size};
 
 /// Reduces the numbers to those that the budget allows.
 ///
@@ -55,7 +54,7 @@ pub(super) fn limit<'a>(
 
 /// Returns the Machines that this target deletes and that would stay otherwise.
 fn deleting<'a>(old: &Tally<'a>, target: u32, now: Timestamp) -> Vec<&'a OwnedMachineFact> {
-    let in_order = deletion_order::in_order(&old.set.machines, now);
+    let in_order = in_deletion_order(&old.set.machines, now);
     let (gone, all) =
         (in_order.len().saturating_sub(size(old.wanted)), in_order.len().saturating_sub(size(target)));
     in_order.into_iter().take(all).skip(gone).collect()

@@ -24,13 +24,15 @@ mod replace;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::machine::summary::FIRST_PRIORITY;
+use crate::value::id::Name;
+use crate::value::phase::Phase;
 
 use super::conclusion::DeploymentReason;
 use super::effect::{DeploymentChange, DeploymentEffect, MachineChange};
 use super::facts::{DeploymentView, OwnedMachineFact, RolloutNodeFact};
 use super::rollout::strategy::{RolloutBounds, Strategy};
 use super::rollout::targets::Targets;
-use super::sets::group::{SetGroup, Tally};
+use super::sets::group::{SetGroup, Tally, count, is_available};
 
 pub(super) use ledger::Ledger;
 
@@ -119,7 +121,7 @@ pub(super) fn decide<'a>(
 
 /// Returns whether pods may run on it: it has a Node, or it is available and there is no target cluster.
 fn is_in_use(machine: &OwnedMachineFact) -> bool {
-    machine.node.is_some() || machine.phase == crate::value::phase::Phase::Available
+    machine.node.is_some() || machine.phase == Phase::Available
 }
 
 fn is_marked(machine: &OwnedMachineFact) -> bool {
@@ -133,14 +135,12 @@ fn most_beyond(bounds: RolloutBounds) -> u32 {
 
 /// Returns the number of available Machines that are not about to be replaced.
 fn staying(new: &Tally<'_>, ledger: &Ledger<'_>) -> u32 {
-    let stays = |machine: &&OwnedMachineFact| {
-        super::sets::group::is_available(machine) && !ledger.is_replacing(machine)
-    };
-    super::sets::group::count(new.set.machines.iter().filter(stays))
+    let stays = |machine: &&OwnedMachineFact| is_available(machine) && !ledger.is_replacing(machine);
+    count(new.set.machines.iter().filter(stays))
 }
 
 /// Returns the first names, and how many more there are.
-fn listed<'a>(names: impl Iterator<Item = &'a crate::value::id::Name>) -> String {
-    let names: Vec<&str> = names.map(crate::value::id::Name::as_str).collect();
+fn listed<'a>(names: impl Iterator<Item = &'a Name>) -> String {
+    let names: Vec<&str> = names.map(Name::as_str).collect();
     super::status::waits::listed(&names)
 }

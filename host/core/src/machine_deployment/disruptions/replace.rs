@@ -9,7 +9,7 @@ use super::ledger::Ledger;
 use super::{DisruptionPlan, aged, failed, is_in_use, is_marked, listed, most_beyond, staying};
 use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
 use crate::machine_deployment::rollout::strategy::RolloutBounds;
-use crate::machine_deployment::sets::group::Tally;
+use crate::machine_deployment::sets::group::{Tally, size};
 
 /// Returns the number for the set. `base` is the number without replacements.
 ///
@@ -56,7 +56,7 @@ pub(super) fn step(
         .collect();
     let extra = u32::try_from(awaited.len()).unwrap_or(u32::MAX);
     let ready = staying(new, ledger).saturating_add(extra).saturating_sub(bounds.desired);
-    for machine in awaited.iter().take(crate::machine_deployment::sets::group::size(ready)) {
+    for machine in awaited.iter().take(size(ready)) {
         if ledger.take_replaced(machine) {
             disruptions.mark(machine, now);
         }

@@ -1,8 +1,7 @@
 //! InPlaceUpdate: selects Nodes, hands them over, and moves their Machines from an old set to the new one.
 //!
 //! An updated Machine changes its owner in one write, which labels it so that its new set does not count it; then the
-//! numbers of both sets follow; then the label is removed (`transfers`). Each step follows when the cache shows the one
-//! before.
+//! numbers of both sets follow; then the label is removed. Each step follows when the cache shows the one before.
 
 use jiff::Timestamp;
 
@@ -18,7 +17,7 @@ use crate::machine_deployment::sets::group::{SetGroup, Tally, count, size};
 
 use crate::value::phase::Phase;
 
-/// How many Machines change their set in one reconcile.
+/// How many Machines change their set, or lose the label of that, in one reconcile.
 const MACHINES_PER_PASS: usize = 100;
 
 pub(crate) struct InPlaceStep<'a> {
@@ -163,4 +162,35 @@ pub(crate) fn node(
             change.uncordons = node.is_selected && node.is_cordoned;
         }
     }
+}
+
+/// Adapts the numbers of sets to Machines that have changed their set, and then removes the labels from Machines. This
+/// comes first in every rollout.
+///
+/// The old set may not create them again: its label blocks creation until it wants fewer. The new set does not count
+/// them: their label prevents that until it wants more.
+pub(crate) fn count_moved<'a>(
+    group: &SetGroup<'a>,
+    targets: &mut Targets,
+) -> Vec<(&'a OwnedMachineFact, MachineChange)> {
+    let mut counted = Vec::new();
+    for tally in group.staying() {
+        if tally.set.is_scale_up_disabled && tally.has_observed() {
+            let has = tally.live.max(tally.set.status.replicas.saturating_sub(tally.deleting));
+            targets.set(tally, tally.wanted.min(has));
+        }
+        let machines = tally.set.machines.iter();
+        let labelled: Vec<&OwnedMachineFact> = machines
+            .filter(|machine| {
+                machine.is_updated_in_place && !machine.is_terminating() && !machine.is_unreadable
+            })
+            .collect();
+        let excess = tally.live.saturating_sub(tally.wanted);
+        match excess.min(count(labelled.iter())) {
+            0 => counted.extend(labelled.into_iter().map(|machine| (machine, MachineChange::Unlabel))),
+            more => targets.raise(tally, more),
+        }
+    }
+    counted.truncate(MACHINES_PER_PASS);
+    counted
 }

@@ -6,7 +6,6 @@
 //! | `stage` | how far a rollout is |
 //! | `rolling` | RollingUpdate: more new Machines, fewer old ones, within bounds |
 //! | `in_place` | InPlaceUpdate: chooses Nodes, and hands Machines over to the new set |
-//! | `transfers` | the numbers of sets between which Machines have moved |
 //! | `scaling` | scaling during a rollout |
 //! | `rollback` | returns to an earlier template |
 //! | `targets` | the wanted numbers, while they are decided |
@@ -19,7 +18,6 @@ pub(crate) mod scaling;
 pub(crate) mod stage;
 pub(crate) mod strategy;
 pub(crate) mod targets;
-pub(crate) mod transfers;
 pub(crate) mod window;
 
 use jiff::Timestamp;
@@ -33,8 +31,8 @@ use super::nodes;
 use super::plan::Plan;
 use super::sets::freeze;
 use super::sets::group::{SetGroup, Tally};
-use super::sets::history;
 use super::sets::new_set;
+use super::sets::revision;
 use super::status::waits;
 use super::validity::ValidSpec;
 use strategy::{RolloutBounds, Strategy};
@@ -101,7 +99,7 @@ pub(super) fn plan<'a>(
         nodes::writes(view, group, valid.strategy, &decision.selected, now)
     };
     let create = decision.creates.map(|replicas| new_set::create(view, group, replicas, bounds));
-    let old = history::superfluous(view, group, valid);
+    let old = revision::superfluous(view, group, valid);
     let reported = waits::report(view, group, (valid, bounds), window.as_ref(), now);
     let reported = waits::with_disruptions(reported, &disruptions, waits_for_budget || group.has_only_new());
     let mut plan = Plan::waiting(reported.reason, reported.message)
@@ -128,7 +126,7 @@ fn is_at_rest(group: &SetGroup<'_>, decision: &Decision<'_>) -> bool {
 /// Returns the decision that counts Machines updated in place, which comes first.
 fn count_updated<'a>(group: &SetGroup<'a>) -> Option<Decision<'a>> {
     let mut decision = Decision::nothing(group);
-    decision.machines = transfers::adapt(group, &mut decision.targets);
+    decision.machines = in_place::count_moved(group, &mut decision.targets);
     let is_in_motion = !decision.machines.is_empty() || decision.targets != Targets::of(group);
     is_in_motion.then_some(decision)
 }

@@ -9,7 +9,6 @@ pub struct RolloutCounts {
     pub updated: u32,
     /// Machines of all templates.
     pub replicas: u32,
-    /// Machines that are available.
     pub available: u32,
 }
 

@@ -9,7 +9,6 @@ use crate::value::id::Name;
 #[derive(Clone, Copy, Debug)]
 pub struct SetCandidate<'a, S> {
     pub set: S,
-    /// When it was created.
     pub created: Timestamp,
     pub name: &'a Name,
     /// The template of its Machines.

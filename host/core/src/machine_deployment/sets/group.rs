@@ -12,7 +12,6 @@ use crate::machine::summary::FIRST_PRIORITY;
 use crate::value::phase::Phase;
 
 use super::current::{SetCandidate, current};
-use super::deletion_order;
 use crate::machine_deployment::facts::{
     DeploymentView, OwnedMachineFact, OwnedSetFact, RolloutNodeFact, SetOwner,
 };
@@ -46,7 +45,6 @@ pub(crate) enum Cost {
     Marked,
 }
 
-/// Returns whether a Machine is available.
 pub(crate) fn is_available(machine: &OwnedMachineFact) -> bool {
     let is_being_updated = machine.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service);
     !machine.is_terminating()
@@ -63,7 +61,7 @@ impl<'a> Tally<'a> {
         let wanted = if set.is_deleting { 0 } else { set.wanted };
         let deleting = count(set.machines.iter().filter(|machine| machine.is_terminating()));
         let live = count(set.machines.iter()).saturating_sub(deleting);
-        let in_order = deletion_order::in_order(&set.machines, now);
+        let in_order = in_deletion_order(&set.machines, now);
         let unreadable =
             set.machines.iter().filter(|machine| machine.is_unreadable && !machine.is_terminating());
         // They count in the number, and others are deleted instead.
@@ -227,6 +225,19 @@ impl<'a> SetGroup<'a> {
     pub(crate) fn room(&self, bounds: RolloutBounds) -> u32 {
         bounds.most().saturating_sub(self.occupied())
     }
+}
+
+/// Returns the Machines that a set's number counts, in the order of deletion.
+///
+/// Without Machines in deletion, those updated in place that the set does not count yet, and those that cannot be
+/// decoded, which the set counts but does not delete.
+pub(crate) fn in_deletion_order(machines: &[OwnedMachineFact], now: Timestamp) -> Vec<&OwnedMachineFact> {
+    let counted = |machine: &&OwnedMachineFact| {
+        !machine.is_terminating() && !machine.is_updated_in_place && !machine.is_unreadable
+    };
+    let mut machines: Vec<&OwnedMachineFact> = machines.iter().filter(counted).collect();
+    machines.sort_by_cached_key(|machine| machine.deletion_rank(now));
+    machines
 }
 
 pub(crate) fn count<T>(items: impl Iterator<Item = T>) -> u32 {

@@ -1,9 +1,11 @@
-//! Revisions of templates: numbers in annotations of sets.
+//! Revisions of templates: numbers in annotations of sets, and how many old sets are kept for rollbacks.
 
 use std::collections::BTreeMap;
 
-use super::group::SetGroup;
+use super::group::{SetGroup, size};
+use crate::machine_deployment::effect::DeploymentEffect;
 use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact};
+use crate::machine_deployment::validity::ValidSpec;
 
 /// How many earlier revisions of one template are stored. They only show people how often it was restored.
 const REMEMBERED: usize = 10;
@@ -43,6 +45,28 @@ pub(crate) fn history(view: &DeploymentView, set: &OwnedSetFact) -> Option<Strin
     history.push(before);
     let first = history.len().saturating_sub(REMEMBERED);
     Some(history.get(first..).unwrap_or_default().join(","))
+}
+
+/// Returns deletions of the old sets without Machines that are kept for rollbacks beyond the limit, the lowest revisions first, once the rollout is over.
+pub(crate) fn superfluous(
+    view: &DeploymentView,
+    group: &SetGroup<'_>,
+    valid: ValidSpec,
+) -> Vec<DeploymentEffect> {
+    let spec = &view.deployment.spec;
+    let Some(limit) = spec.revision_history_limit.and_then(|limit| u32::try_from(limit).ok()) else {
+        return Vec::new();
+    };
+    let is_over =
+        group.new.as_ref().is_some_and(|new| new.available >= valid.desired) && group.has_only_new();
+    if !is_over || spec.is_paused {
+        return Vec::new();
+    }
+    let mut old: Vec<_> = group.old.iter().collect();
+    old.sort_by_key(|old| (of(view, old.set), old.set.created, old.set.name.clone()));
+    let beyond = old.len().saturating_sub(size(limit));
+    let idle = old.into_iter().take(beyond).filter(|old| old.has_observed() && old.is_empty());
+    idle.map(|old| DeploymentEffect::DeleteSet(old.set.into())).collect()
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ pub(crate) mod waits;
 
 use jiff::Timestamp;
 
-use crate::machine::node::health;
+use crate::machine::node::health::ConditionStatus;
 use crate::value::id::Name;
+use crate::value::words::words;
 
 /// The status of a deployment. Fields that differ from the stored ones are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,11 +23,8 @@ pub struct DeploymentStatus {
     pub replicas: u32,
     /// Machines of the current template.
     pub updated: u32,
-    /// Machines that are ready.
     pub ready: u32,
-    /// Machines that are available.
     pub available: u32,
-    /// Failed Machines that are preserved.
     pub preserved_failed: u32,
     /// Machines that the sets want and that are not available.
     pub unavailable: u32,
@@ -45,27 +43,17 @@ pub struct FailedMachine {
     pub machine: Name,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DeploymentConditionKind {
-    /// Enough Machines are available.
-    Available,
-    /// A set is frozen: it has too many Machines, or its Machines never join.
-    Frozen,
-    /// The rollout progresses or is done.
-    Progressing,
-    /// A Machine or set could not be created or deleted.
-    ReplicaFailure,
-}
-
-impl DeploymentConditionKind {
-    /// The type of the condition, as others read it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Available => "Available",
-            Self::Frozen => "Frozen",
-            Self::Progressing => "Progressing",
-            Self::ReplicaFailure => "ReplicaFailure",
-        }
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DeploymentConditionKind with as_str {
+        /// Enough Machines are available.
+        Available = "Available",
+        /// A set is frozen: it has too many Machines, or its Machines never join.
+        Frozen = "Frozen",
+        /// The rollout progresses or is done.
+        Progressing = "Progressing",
+        /// A Machine or set could not be created or deleted.
+        ReplicaFailure = "ReplicaFailure",
     }
 }
 
@@ -73,7 +61,7 @@ impl DeploymentConditionKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeploymentCondition {
     pub kind: DeploymentConditionKind,
-    pub status: health::ConditionStatus,
+    pub status: ConditionStatus,
     pub reason: String,
     pub message: String,
     /// When it changed last. For Progressing: the time of the last progress.
@@ -83,7 +71,6 @@ pub struct DeploymentCondition {
 }
 
 impl DeploymentStatus {
-    /// Returns the condition of this kind.
     pub fn condition(&self, kind: DeploymentConditionKind) -> Option<&DeploymentCondition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }

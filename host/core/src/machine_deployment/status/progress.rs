@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::machine::Requeue;
-use crate::machine::node::health;
+use crate::machine::node::health::ConditionStatus;
 
 use super::{DeploymentCondition, DeploymentConditionKind, DeploymentStatus, FailedMachine};
 use crate::machine_deployment::conclusion::DeploymentReason;
@@ -101,14 +101,14 @@ fn counted(view: &DeploymentView, group: &SetGroup<'_>) -> DeploymentStatus {
 /// A condition without its times.
 struct NewCondition {
     kind: DeploymentConditionKind,
-    status: health::ConditionStatus,
+    status: ConditionStatus,
     reason: String,
     message: String,
 }
 
 fn said(
     kind: DeploymentConditionKind,
-    status: health::ConditionStatus,
+    status: ConditionStatus,
     reason: &str,
     message: impl Into<String>,
 ) -> NewCondition {
@@ -136,10 +136,10 @@ fn available(plan: &Plan, status: &DeploymentStatus) -> Option<NewCondition> {
     let needed = bounds.fewest().saturating_sub(status.preserved_failed);
     let kind = DeploymentConditionKind::Available;
     Some(if status.available >= needed {
-        said(kind, health::ConditionStatus::True, words::ENOUGH, "enough Machines are available")
+        said(kind, ConditionStatus::True, words::ENOUGH, "enough Machines are available")
     } else {
         let message = format!("fewer Machines are available than must be ({needed})");
-        said(kind, health::ConditionStatus::False, words::NOT_ENOUGH, message)
+        said(kind, ConditionStatus::False, words::NOT_ENOUGH, message)
     })
 }
 
@@ -147,12 +147,12 @@ fn failure(group: &SetGroup<'_>) -> Option<NewCondition> {
     let reported = group.all().find_map(|tally| Some((tally, tally.set.status.failure.as_ref()?)));
     let (tally, (reason, message)) = reported?;
     let message = format!("MachineSet {}: {message}", tally.set.name);
-    Some(said(DeploymentConditionKind::ReplicaFailure, health::ConditionStatus::True, reason, message))
+    Some(said(DeploymentConditionKind::ReplicaFailure, ConditionStatus::True, reason, message))
 }
 
 fn frozen(view: &DeploymentView) -> Option<NewCondition> {
     let why = freeze::why(view)?;
-    Some(said(DeploymentConditionKind::Frozen, health::ConditionStatus::True, words::SETS_FROZEN, why))
+    Some(said(DeploymentConditionKind::Frozen, ConditionStatus::True, words::SETS_FROZEN, why))
 }
 
 /// Returns whether all Machines exist, of the current template only, and this generation was applied.
@@ -193,9 +193,7 @@ fn progressing(
         };
         return match reason {
             Some(words::LATE) => earlier.cloned(),
-            Some(_) | None => {
-                say(health::ConditionStatus::Unknown, words::PAUSED, format!("the deployment {why}"))
-            }
+            Some(_) | None => say(ConditionStatus::Unknown, words::PAUSED, format!("the deployment {why}")),
         };
     }
     let created = progress.done().find_map(|(effect, done)| match (effect, done) {
@@ -203,21 +201,17 @@ fn progressing(
         (_, EffectResult::Done | EffectResult::Taken(_)) => None,
     });
     if let Some(set) = created {
-        return afresh(
-            health::ConditionStatus::True,
-            words::CREATED,
-            format!("created MachineSet {}", set.name),
-        );
+        return afresh(ConditionStatus::True, words::CREATED, format!("created MachineSet {}", set.name));
     }
     if let Some((DeploymentEffect::CreateSet(set), error)) = progress.setback() {
         let message = format!("failed to create MachineSet {}: {error}", set.name);
-        return say(health::ConditionStatus::False, words::CREATE_FAILED, message);
+        return say(ConditionStatus::False, words::CREATE_FAILED, message);
     }
     let Some(new) = &group.new else { return earlier.cloned() };
     let name = &new.set.name;
     if is_complete(view, group, status) {
         let message = format!("MachineSet {name} has all Machines, and they are available");
-        return say(health::ConditionStatus::True, words::COMPLETE, message);
+        return say(ConditionStatus::True, words::COMPLETE, message);
     }
     if reason == Some(words::COMPLETE) && status.updated == status.replicas && group.has_only_new() {
         return earlier.cloned();
@@ -229,15 +223,15 @@ fn progressing(
         || fewer_old(status) < fewer_old(before);
     match reason {
         Some(words::PAUSED) => {
-            afresh(health::ConditionStatus::Unknown, words::RESUMED, "the deployment goes on".to_owned())
+            afresh(ConditionStatus::Unknown, words::RESUMED, "the deployment goes on".to_owned())
         }
-        None => afresh(health::ConditionStatus::True, words::FOUND, format!("found MachineSet {name}")),
+        None => afresh(ConditionStatus::True, words::FOUND, format!("found MachineSet {name}")),
         // The template differs from the one that was complete.
         Some(words::COMPLETE) => {
-            afresh(health::ConditionStatus::True, words::UPDATED, format!("MachineSet {name} takes over"))
+            afresh(ConditionStatus::True, words::UPDATED, format!("MachineSet {name} takes over"))
         }
         Some(_) if is_further => {
-            afresh(health::ConditionStatus::True, words::UPDATED, format!("MachineSet {name} makes progress"))
+            afresh(ConditionStatus::True, words::UPDATED, format!("MachineSet {name} makes progress"))
         }
         Some(_) => earlier.cloned(),
     }
@@ -266,11 +260,11 @@ fn in_time(view: &DeploymentView, condition: DeploymentCondition, now: Timestamp
     }
     let message = format!("no progress since: {}", condition.message);
     DeploymentCondition {
-        status: health::ConditionStatus::False,
+        status: ConditionStatus::False,
         reason: words::LATE.to_owned(),
         message,
         updated: Some(now),
-        since: if condition.status == health::ConditionStatus::False { condition.since } else { Some(now) },
+        since: if condition.status == ConditionStatus::False { condition.since } else { Some(now) },
         kind: condition.kind,
     }
 }

@@ -9,7 +9,7 @@ use crate::machine_deployment::rollout::in_place;
 use crate::machine_deployment::rollout::strategy::{Orchestration, RolloutBounds, Strategy};
 use crate::machine_deployment::rollout::window::WaitingRollout;
 use crate::machine_deployment::sets::freeze;
-use crate::machine_deployment::sets::group::{SetGroup, Tally, count, sum};
+use crate::machine_deployment::sets::group::{SetGroup, Tally, count, is_available, sum};
 use crate::machine_deployment::validity::ValidSpec;
 
 /// How many names are reported.
@@ -183,9 +183,7 @@ fn updating(
 }
 
 fn unavailable(tally: &Tally<'_>) -> String {
-    let machines = names(tally, |machine| {
-        !machine.is_terminating() && !crate::machine_deployment::sets::group::is_available(machine)
-    });
+    let machines = names(tally, |machine| !machine.is_terminating() && !is_available(machine));
     let missing = tally.wanted.saturating_sub(tally.available);
     let which = if machines.is_empty() {
         let absent = tally.wanted.saturating_sub(count(tally.set.machines.iter()));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::disruption::requests::{self, Permits};
-use crate::machine_deployment::sets::deletion_order;
+use crate::machine_deployment::sets::group::in_deletion_order;
 use crate::machine_deployment::{
     DeploymentFact, DeploymentSettings, DeploymentView, OwnedMachineFact, OwnedSetFact, RolloutNodeFact,
     SetOwner, UpdateResult, UpdateStage,
@@ -220,7 +220,7 @@ impl Cluster {
         }
         let live = machines.iter().filter(|machine| !machine.is_deleting).count();
         let wanted = usize::try_from(set.wanted).unwrap();
-        let in_order = deletion_order::in_order(&machines, self.now);
+        let in_order = in_deletion_order(&machines, self.now);
         if live < wanted && !set.is_scale_up_disabled {
             (live..wanted).for_each(|_| self.create(&set));
         }

@@ -3,9 +3,11 @@
 use jiff::Timestamp;
 
 use crate::driver::write_error::ActError;
+use crate::machine::summary::FIRST_PRIORITY;
 use crate::scheduling::gate::{EffectKind, permits};
+use crate::value::phase::OperationType;
 
-use super::deletion_choice;
+use super::keep;
 use crate::machine_set::creation::capacity;
 use crate::machine_set::creation::names;
 use crate::machine_set::effect::{BURST, DeleteReason, MachineRef, SetEffect, SetProgress};
@@ -29,12 +31,10 @@ pub(crate) fn plan<'a>(
     let surplus = surplus.min(BURST);
     let too_many = machines.iter().take(surplus).map(|machine| (*machine, DeleteReason::Surplus));
     let others = machines.iter().skip(surplus).filter_map(|machine| {
-        if deletion_choice::is_marked(view, machine) {
+        if is_marked(view, machine) {
             Some((*machine, DeleteReason::Marked))
-        } else if deletion_choice::is_given_up(machine, progress, now)
-            && deletion_choice::is_deletion_permitted(view, machine)
-        {
-            Some((*machine, deletion_choice::why_failed(machine)))
+        } else if is_given_up(machine, progress, now) && is_deletion_permitted(view, machine) {
+            Some((*machine, why_failed(machine)))
         } else if capacity::is_to_move(view, machine, now) {
             Some((*machine, DeleteReason::Exhausted))
         } else {
@@ -74,4 +74,33 @@ pub(crate) fn report_failures(progress: &SetProgress, errors: &mut SetErrors) {
             Err(error) => errors.deletion(error),
         }
     }
+}
+
+/// Returns whether it has failed and is not, or no longer, to be preserved.
+pub(crate) fn is_given_up(machine: &ChildFact, progress: &SetProgress, now: Timestamp) -> bool {
+    !keep::is_unwritten(machine, progress) && machine.is_given_up(keep::request(machine, progress), now)
+}
+
+/// Returns whether its health or something else failed it.
+fn why_failed(machine: &ChildFact) -> DeleteReason {
+    match machine.operation.map(|last| last.kind) {
+        Some(OperationType::HealthCheck) => DeleteReason::Unhealthy,
+        Some(_) | None => DeleteReason::Failed,
+    }
+}
+
+/// Returns whether its deployment permits its deletion, or no pods run on it.
+pub(crate) fn is_deletion_permitted(view: &SetView, machine: &ChildFact) -> bool {
+    !machine.is_in_use() || view.permits.permits(&machine.name)
+}
+
+/// Returns whether the autoscaler has marked it, and has lowered the number of Machines since. It is deleted even if
+/// the number was raised again: its Node is empty, and another Machine replaces it.
+pub(crate) fn is_marked(view: &SetView, machine: &ChildFact) -> bool {
+    let is_first = machine.priority == FIRST_PRIORITY;
+    let is_scaled = match (machine.marked_at, view.set.scaled_down_at) {
+        (Some(marked), Some(scaled)) => marked <= scaled,
+        (None, _) | (_, None) => false,
+    };
+    is_first && is_scaled
 }

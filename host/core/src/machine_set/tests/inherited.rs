@@ -58,7 +58,7 @@ fn a_change_that_cannot_be_handed_down_holds_up_nothing_else() {
 #[test]
 fn in_every_phase_what_is_handed_down_is_right() {
     for phase in Phase::ALL {
-        let effects = set(1, [drifted(child(0)).phase(*phase)]).effects();
+        let effects = set(1, [drifted(child(0)).phase(phase)]).effects();
         let parts = effects.iter().find_map(|effect| match effect {
             SetEffect::Sync(_, parts) => Some(parts.len()),
             _ => None,

@@ -56,7 +56,6 @@ impl CheckInterval {
     }
 }
 
-/// The change by a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreezeChange {
     None,

@@ -99,7 +99,6 @@ pub enum MemberState {
     Kept,
 }
 
-/// The request for a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PermitRequest {
     /// May the Machine be taken away, by this limit of its group and by its zone?

@@ -73,7 +73,6 @@ impl VmOwners {
     }
 }
 
-/// The owner of a VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VmOwnership {
     /// It belongs to a Machine that has stored it, or is being created or deleted.
@@ -99,7 +98,6 @@ pub enum VmOwnership {
     Stranger,
 }
 
-/// Returns the owner of this VM.
 pub fn ownership(vm: &Listed, owners: &VmOwners) -> VmOwnership {
     if owners.have(&vm.provider_id) {
         return VmOwnership::Owned;

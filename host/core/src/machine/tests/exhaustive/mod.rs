@@ -252,7 +252,7 @@ fn each_view<V: Clone>(cases: &[Case], values: &[V], apply: impl Fn(&mut Machine
 const BOTH: [bool; 2] = [false, true];
 
 fn phases(cases: &[Case]) -> Vec<Case> {
-    each_view(cases, Phase::ALL, |view, phase| {
+    each_view(cases, &Phase::ALL, |view, phase| {
         view.machine.phase = phase;
         view.machine.phase_since = Some(seconds(5));
     })
