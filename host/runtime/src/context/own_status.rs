@@ -8,8 +8,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// result.
 #[derive(Debug)]
 pub(crate) struct OwnStatus {
-    /// `None` while it is not known. Under machine-controller-manager's CRDs the server drops it, which shows only after
-    /// a write.
+    /// `None` while it is not known. Under machine-controller-manager's CRDs the server drops it, which shows only
+    /// after a write.
     is_kept: Mutex<Option<bool>>,
     probe: Semaphore,
 }

@@ -95,8 +95,8 @@ impl Engine {
         self.seen_change(Kind::Machine, change);
     }
 
-    /// Requeues the key of a changed object, unless this process made the change. `is_edit`: whether somebody wishes for
-    /// something else than before.
+    /// Requeues the key of a changed object, unless this process made the change. `is_edit`: whether somebody wishes
+    /// for something else than before.
     pub(super) fn object_changed<T: Resource>(
         &mut self,
         key: Key,

@@ -1,5 +1,5 @@
-//! The Machines that VMs could belong to, from the cache or from the API server itself, and the memory of those that are
-//! gone: it separates VMs without a Machine from those of another control plane.
+//! The Machines that VMs could belong to, from the cache or from the API server itself, and the memory of those that
+//! are gone: it separates VMs without a Machine from those of another control plane.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
