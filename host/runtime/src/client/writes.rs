@@ -30,7 +30,7 @@ where
     self::patch(api, kind, name, Patch::Merge(patch)).await
 }
 
-/// Patches an object within the deadline of writes.
+/// Patches an object in the way that the patch says.
 pub(crate) async fn patch<K>(api: &Api<K>, kind: Kind, name: &str, patch: Patch<Value>) -> WriteOutcome
 where
     K: Resource + Clone + DeserializeOwned + Debug,
