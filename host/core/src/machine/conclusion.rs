@@ -301,14 +301,6 @@ reasons! {
     }
 }
 
-/// As Kubernetes Events have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    Normal,
-    /// Someone should look at it.
-    Warning,
-}
-
 /// Returns the time since `from`, never negative: clocks jump.
 pub(super) fn elapsed(from: Timestamp, now: Timestamp) -> SignedDuration {
     now.duration_since(from).max(SignedDuration::ZERO)

@@ -39,9 +39,10 @@ pub mod template;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use crate::value::words::Severity;
 pub use conclusion::{
     LastOperation, MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep,
-    OperationNote, Requeue, Severity, StatusChange, VmReport,
+    OperationNote, Requeue, StatusChange, VmReport,
 };
 pub use creation::doubt::{CallEnd, CallResult, CreateIntent, IntendedCall};
 pub use delete::note::{DeletionNote, DeletionStage};

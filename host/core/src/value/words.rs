@@ -1,5 +1,13 @@
 //! Enums whose variants are words that others read: one row holds a variant and its word.
 
+/// How a reason concerns the user, as Kubernetes Events have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    Normal,
+    /// Someone should look at it.
+    Warning,
+}
+
 /// Declares an enum, the list of its variants, and the method that returns the word of each:
 ///
 /// ```text
@@ -48,8 +56,8 @@ macro_rules! reasons {
 
         impl $name {
             /// Returns the severity for the user.
-            pub fn severity(self) -> $crate::machine::Severity {
-                match self { $(Self::$variant => $crate::machine::Severity::$severity,)+ }
+            pub fn severity(self) -> $crate::value::words::Severity {
+                match self { $(Self::$variant => $crate::value::words::Severity::$severity,)+ }
             }
         }
     };

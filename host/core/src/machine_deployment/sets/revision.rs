@@ -47,7 +47,8 @@ pub(crate) fn history(view: &DeploymentView, set: &OwnedSetFact) -> Option<Strin
     Some(history.get(first..).unwrap_or_default().join(","))
 }
 
-/// Returns deletions of the old sets without Machines that are kept for rollbacks beyond the limit, the lowest revisions first, once the rollout is over.
+/// Returns deletions of the old sets without Machines that are kept for rollbacks beyond the limit, the lowest
+/// revisions first, once the rollout is over.
 pub(crate) fn superfluous(
     view: &DeploymentView,
     group: &SetGroup<'_>,
