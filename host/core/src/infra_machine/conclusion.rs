@@ -85,8 +85,6 @@ pub enum InfraReason {
     InstanceDeleted,
     /// The cloud does not show a VM whose id is stored.
     InstanceNotFound,
-    Deleted,
-    FinalizerHeld,
     /// As for a Machine.
     Machine(MachineReason),
 }
@@ -113,8 +111,6 @@ impl InfraReason {
             Self::InstanceStopped => "InstanceStopped",
             Self::InstanceDeleted => "InstanceDeleted",
             Self::InstanceNotFound => "InstanceNotFound",
-            Self::Deleted => "Deleted",
-            Self::FinalizerHeld => "FinalizerHeld",
             Self::Machine(reason) => reason.as_str(),
         }
     }
@@ -148,20 +144,8 @@ impl InfraConclusion {
         Self { status, reason, message, wake }
     }
 
-    /// Ends a reconcile of an object that is being deleted.
-    pub(super) fn deleting(
-        view: &InfraMachineView,
-        reason: InfraReason,
-        message: String,
-        wake: Requeue,
-    ) -> Self {
-        debug_assert!(view.machine.machine.deletion.is_some(), "only in a deletion");
-        let status = InfraStatus { ready: Some(ConditionStatus::False), ..InfraStatus::default() };
-        Self { status, reason, message, wake }
-    }
-
     /// Ends a reconcile in which nothing may be done. `Ready` stays as it was.
-    pub(super) fn paused(_: &InfraMachineView, message: String) -> Self {
+    pub(super) fn paused(message: String) -> Self {
         let status = InfraStatus { is_paused: true, ..InfraStatus::default() };
         Self { status, reason: InfraReason::Paused, message, wake: Requeue::Resync }
     }

@@ -9,8 +9,9 @@ use super::conclusion::InfraReason;
 /// All facts of one reconcile.
 #[derive(Clone, Debug)]
 pub struct InfraMachineView {
-    /// The facts about its VM, as a Machine without a target cluster has them. `uid` is the key of the VM, and
-    /// `has_priority` says that the key is stored.
+    /// The facts about its VM, as a Machine without a target cluster has them. `uid` is the key of the VM, by which
+    /// the cloud recognises a repeated create and the driver finds the VM. `has_priority` says that the key is stored;
+    /// without it no VM was ever requested.
     pub machine: MachineView,
     /// The Machine of Cluster API that it belongs to.
     pub owner: OwnerFact,
@@ -18,7 +19,8 @@ pub struct InfraMachineView {
     pub cluster: ClusterFact,
     /// Why nothing may be done to it, if so.
     pub paused: Option<PauseCause>,
-    pub key: KeyFact,
+    /// Other objects with the same key: they come from a copy or a restore.
+    pub contested_by: Vec<ObjectKey>,
     /// The data that the VM gets at boot.
     pub bootstrap: BootstrapFact,
     /// The credentials of the cloud.
@@ -31,6 +33,20 @@ pub struct InfraMachineView {
     pub is_provisioned: bool,
     /// The condition `Ready` of its status.
     pub reported: Option<ReportedReady>,
+    pub names: &'static InfraNames,
+}
+
+/// Names that messages say. The core defines none.
+#[derive(Debug)]
+pub struct InfraNames {
+    /// The annotation with the key of the VM.
+    pub key: &'static str,
+    /// The finalizer that holds an object until its VM is gone.
+    pub finalizer: &'static str,
+    /// The annotation that pauses an object.
+    pub paused: &'static str,
+    /// The label with the name of the Cluster.
+    pub cluster: &'static str,
 }
 
 /// The Machine of Cluster API that an infrastructure machine belongs to.
@@ -62,16 +78,6 @@ pub enum PauseCause {
     Annotation,
     /// The object has moved elsewhere, and this copy is being deleted.
     Moved,
-}
-
-/// The key of the VM: by it the cloud recognises a repeated create, and the driver finds the VM.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeyFact {
-    /// None is stored: no VM was ever requested.
-    Missing,
-    Stored,
-    /// Other objects carry the same key.
-    Contested(Vec<ObjectKey>),
 }
 
 /// The bootstrap data of a Machine.

@@ -23,7 +23,8 @@ mod tests;
 
 pub use conclusion::{InfraConclusion, InfraReason, InfraStatus};
 pub use facts::{
-    BootstrapFact, ClusterFact, IdentityFact, InfraMachineView, KeyFact, OwnerFact, PauseCause, ReportedReady,
+    BootstrapFact, ClusterFact, IdentityFact, InfraMachineView, InfraNames, OwnerFact, PauseCause,
+    ReportedReady,
 };
 pub use step::step;
 

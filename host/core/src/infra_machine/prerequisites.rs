@@ -28,8 +28,7 @@ fn of_cluster(view: &InfraMachineView) -> Option<InfraConclusion> {
     let message = match &view.cluster {
         ClusterFact::Ready => return None,
         ClusterFact::NotNamed => {
-            "the Machine has no label cluster.x-k8s.io/cluster-name, so that its Cluster is unknown"
-                .to_owned()
+            format!("the Machine has no label {}, so that its Cluster is unknown", view.names.cluster)
         }
         ClusterFact::Missing(name) => format!("Cluster {name} does not exist: create it"),
         ClusterFact::WithoutInfrastructure(name) => {

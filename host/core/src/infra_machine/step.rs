@@ -3,13 +3,14 @@
 use jiff::Timestamp;
 
 use crate::driver::write_error::ActError;
-use crate::machine::{self, DriverFact, MachineEffect, MachineProgress, MachineStep, Requeue};
+use crate::machine::{self, DriverFact, MachineEffect, MachineProgress, MachineReason, MachineStep, Requeue};
 use crate::scheduling::retry::RetryPolicy;
 use crate::scheduling::step::Step;
+use crate::value::id::ObjectKey;
 
 use super::InfraStep;
 use super::conclusion::{InfraConclusion, InfraReason};
-use super::facts::{InfraMachineView, KeyFact, PauseCause};
+use super::facts::{InfraMachineView, PauseCause};
 use super::prerequisites;
 
 /// Returns the next step for an infrastructure machine. Pure: the same arguments give the same step.
@@ -20,8 +21,8 @@ pub fn step(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp)
     if let Some(cause) = &view.paused {
         return Step::Finish(paused(view, cause));
     }
-    if let KeyFact::Contested(others) = &view.key {
-        return Step::Finish(contested(view, others));
+    if !view.contested_by.is_empty() {
+        return Step::Finish(contested(view, &view.contested_by));
     }
     if view.machine.machine.deletion.is_some() {
         return deletion(view, progress, now);
@@ -52,7 +53,7 @@ fn unless_there(
         DriverFact::Ready(driver) => driver.capabilities.status,
         DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Substitute { .. } => false,
     };
-    let was_begun = view.key == KeyFact::Stored && view.machine.machine.has_finalizer;
+    let was_begun = view.machine.machine.has_priority && view.machine.machine.has_finalizer;
     if !was_begun || !may_look {
         return Some(Step::Finish(conclusion));
     }
@@ -65,25 +66,25 @@ fn unless_there(
 
 /// Without a key no VM was ever requested, whoever put our finalizer on the object.
 fn deletion(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
-    if !view.machine.machine.has_finalizer {
-        let message = "nothing of ours holds the object".to_owned();
-        return Step::Finish(InfraConclusion::deleting(view, InfraReason::Deleted, message, Requeue::Gone));
-    }
-    if view.key == KeyFact::Missing && view.machine.machine.provider_id.is_none() {
+    let facts = &view.machine.machine;
+    let ends = |reason: MachineReason, message: String, wake: Requeue| {
+        Step::Finish(InfraConclusion::waiting(view, InfraReason::Machine(reason), message, wake))
+    };
+    if facts.has_finalizer && !facts.has_priority && facts.provider_id.is_none() {
         return match &progress.release {
             None => Step::act(MachineEffect::ReleaseFinalizer),
             Some(Ok(()) | Err(ActError::Gone)) => {
-                let message = "no VM was ever asked for".to_owned();
-                Step::Finish(InfraConclusion::deleting(view, InfraReason::Deleted, message, Requeue::Gone))
+                ends(MachineReason::Deleted, "no VM was ever asked for".to_owned(), Requeue::Gone)
             }
             Some(Err(error)) => {
                 let message = format!("failed to take the finalizer off: {error}");
-                let wake = machine::retry_write(error);
-                Step::Finish(InfraConclusion::deleting(view, InfraReason::FinalizerHeld, message, wake))
+                ends(MachineReason::FinalizerHeld, message, machine::retry_write(error))
             }
         };
     }
-    if let Some(conclusion) = prerequisites::of_identity(view) {
+    if facts.has_finalizer
+        && let Some(conclusion) = prerequisites::of_identity(view)
+    {
         return Step::Finish(conclusion);
     }
     vm(view, progress, now)
@@ -102,20 +103,22 @@ fn paused(view: &InfraMachineView, cause: &PauseCause) -> InfraConclusion {
     let message = match cause {
         PauseCause::Cluster(name) => format!("Cluster {name} is paused: nothing is done until it goes on"),
         PauseCause::Annotation => {
-            "paused by the annotation cluster.x-k8s.io/paused: take it off to go on".to_owned()
+            format!("paused by the annotation {}: take it off to go on", view.names.paused)
         }
         PauseCause::Moved => "this object has moved to another management cluster with its VM".to_owned(),
     };
-    InfraConclusion::paused(view, message)
+    InfraConclusion::paused(message)
 }
 
 /// Two objects with one key come from a copy or a restore. Nobody knows whose VM it is, so nothing is done for either.
-fn contested(view: &InfraMachineView, others: &[crate::value::id::ObjectKey]) -> InfraConclusion {
+fn contested(view: &InfraMachineView, others: &[ObjectKey]) -> InfraConclusion {
     let names: Vec<String> = others.iter().map(ToString::to_string).collect();
     let message = format!(
-        "{} has the same annotation machinist.dev/machine-key: nothing is done to the VM until only one object has it. Take it \
-         off the copy, and delete the copy",
-        names.join(", ")
+        "{} has the same annotation {}: nothing is done to the VM until only one object has it. Take the finalizer {} off \
+         the copy, and delete the copy",
+        names.join(", "),
+        view.names.key,
+        view.names.finalizer,
     );
     let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
     InfraConclusion::waiting(view, InfraReason::KeyContested, message, wake)

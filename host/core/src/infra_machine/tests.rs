@@ -21,21 +21,24 @@ fn fresh() -> InfraMachineView {
         owner: OwnerFact::Present,
         cluster: ClusterFact::Ready,
         paused: None,
-        key: KeyFact::Missing,
+        contested_by: Vec::new(),
         bootstrap: BootstrapFact::Ready,
         identity: IdentityFact::Ready,
         failure_domain: None,
         honours_failure_domain: false,
         is_provisioned: false,
         reported: None,
+        names: &NAMES,
     }
 }
+
+const NAMES: InfraNames =
+    InfraNames { key: "key", finalizer: "finalizer", paused: "paused", cluster: "cluster" };
 
 fn begun() -> InfraMachineView {
     let mut view = fresh();
     view.machine.machine.has_finalizer = true;
     view.machine.machine.has_priority = true;
-    view.key = KeyFact::Stored;
     view
 }
 
@@ -189,11 +192,11 @@ fn while_paused_nothing_happens_in_any_state_deletion_included() {
 
 #[test]
 fn two_objects_with_one_key_neither_create_nor_delete() {
-    let key = KeyFact::Contested(vec![ObjectKey::new("n", "copy")]);
+    let contested_by = vec![ObjectKey::new("n", "copy")];
     for view in [begun(), provisioned(), deleting(provisioned())] {
-        let (effects, end) = run(&InfraMachineView { key: key.clone(), ..view }, |_| None);
+        let (effects, end) = run(&InfraMachineView { contested_by: contested_by.clone(), ..view }, |_| None);
         assert_eq!((effects, end.reason), (Vec::new(), InfraReason::KeyContested));
-        assert!(end.message.contains("n/copy"), "{}", end.message);
+        assert!(end.message.contains("n/copy") && end.message.contains("finalizer"), "{}", end.message);
     }
 }
 
