@@ -62,7 +62,7 @@ impl CallRecorder {
         }))
     }
 
-    /// A call that is about no Machine is counted, and in no book.
+    /// Counts a call that is about no Machine. The history has none of these.
     fn about_none<'a, T: Send + 'a>(
         &'a self,
         operation: Operation,

@@ -91,7 +91,7 @@ impl DeletionRequests {
         self.lock().requests.remove(machine);
     }
 
-    /// Each change is one operation, so that a panic elsewhere leaves the book whole.
+    /// Each change is one operation, so that a panic elsewhere leaves the memory whole.
     fn lock(&self) -> MutexGuard<'_, DeletionRecords> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
