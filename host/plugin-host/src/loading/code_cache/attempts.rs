@@ -181,6 +181,8 @@ impl Drop for Attempt {
 
 impl OpenAttempt {
     fn forget(self) {
+        // First its content: another host may have opened the file, and reads it when the lock is gone.
+        let _emptied = self.file.set_len(0);
         let _removed = fs::remove_file(&self.path);
     }
 }
@@ -271,6 +273,17 @@ mod tests {
         cache.begin(&digest, TIER, 100, at(0)).expect("writable").died("slow", at(0));
         drop(cache.begin(&digest, TIER, 100, at(100)).expect("writable"));
         assert_eq!(cache.history(&digest, TIER, 100, at(10)), rests(1, 50, "slow"));
+    }
+
+    #[test]
+    fn a_host_that_opened_the_record_before_the_attempt_ended_sees_no_death() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (cache, digest) = (cache(folder.path()), ContentDigest::of(b"good"));
+        let running = cache.begin(&digest, TIER, 100, at(0)).expect("writable");
+        let mut opened = File::open(cache.attempt_path(&digest, TIER)).expect("is there");
+        running.ended();
+        assert!(is_locked(|| opened.try_lock_shared().is_ok()));
+        assert_eq!(read(&mut opened), None);
     }
 
     #[test]

@@ -131,7 +131,7 @@ async fn the_cache_has_both_tiers_and_the_better_one_replaces_the_other() {
     assert_eq!(kept(&cache), [first_tier.name()]);
 
     // A host that cannot compile has the first code only.
-    let without = || HostSettings { compiler: "/bin/false".into(), ..first_code(&cache) };
+    let without = || HostSettings { compiler: "/nowhere".into(), ..first_code(&cache) };
     let world = Fixture::with(without());
     let report = world.ready(map()).await;
     assert!(report.from_cache && code(&report) == Some(first_tier), "{report:?}");
@@ -153,12 +153,12 @@ async fn the_cache_has_both_tiers_and_the_better_one_replaces_the_other() {
 
 #[tokio::test]
 async fn a_changed_byte_of_either_tier_is_never_run() {
-    for tier in ["optimised", "hasty"] {
+    for tier in ["optimised", "first"] {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = folder.path().join("code");
         let map = || Map::plain("plain", "1.0.0", &["plain"]);
         let mut settings = first_code(&cache);
-        if tier == "hasty" {
+        if tier == "first" {
             settings.compiler = scripted(folder.path(), "if [ $TIER = o ]; then exit 3; fi; next");
         } else {
             settings.optimised_at_once_bytes = usize::MAX;
