@@ -11,7 +11,12 @@ macro_rules! kind {
     ($kind:ident, of: $($group:ident)::+, plural: $($rest:tt)+) => {
         $crate::kind::kind!($kind, of: $($group)::+, scope: NamespaceResourceScope, plural: $($rest)+);
     };
-    ($kind:ident, of: $($group:ident)::+, scope: $scope:ident, plural: $plural:literal, fields: [
+    ($kind:ident, of: $($group:ident)::+, scope: $scope:ident, plural: $($rest:tt)+) => {
+        $crate::kind::kind!(
+            $kind, of: $($group)::+, scope: $scope, named: stringify!($kind), plural: $($rest)+
+        );
+    };
+    ($kind:ident, of: $($group:ident)::+, scope: $scope:ident, named: $name_of_kind:expr, plural: $plural:literal, fields: [
         $($name:literal => $field:ident $(if $present:expr)?),+ $(,)?
     ]) => {
         impl kube_core::Resource for $kind {
@@ -19,7 +24,7 @@ macro_rules! kind {
             type Scope = kube_core::$scope;
 
             fn kind((): &()) -> std::borrow::Cow<'_, str> {
-                stringify!($kind).into()
+                $name_of_kind.into()
             }
 
             fn group((): &()) -> std::borrow::Cow<'_, str> {
@@ -48,7 +53,7 @@ macro_rules! kind {
                 use serde::ser::SerializeMap;
                 let mut map = serializer.serialize_map(None)?;
                 map.serialize_entry("apiVersion", $($group)::+::API_VERSION)?;
-                map.serialize_entry("kind", stringify!($kind))?;
+                map.serialize_entry("kind", $name_of_kind)?;
                 $($crate::kind::entry!(map, self, $name, $field $(, $present)?);)+
                 map.end()
             }

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`machine`] | one Machine: creation, its life with a Node, deletion, ownership |
 //! | [`infra_machine`] | one VM of a Machine of Cluster API |
+//! | [`infra_cluster`] | what the machines of a cluster of Cluster API share |
 //! | [`machine_set`] | how many Machines a set keeps, which it creates and which it deletes |
 //! | [`machine_deployment`] | rollouts, their sets and their status |
 //! | [`drain`] | which pods are evicted next |
@@ -24,6 +25,7 @@ pub mod drain;
 pub mod driver;
 pub mod events;
 pub mod health_policy;
+pub mod infra_cluster;
 pub mod infra_machine;
 pub mod machine;
 pub mod machine_deployment;

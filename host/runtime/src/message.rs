@@ -1,6 +1,8 @@
 //! Messages to the event loop, from watches, plugins and drains, and the report of a reconcile.
 
 use k8s_openapi::api::core::v1::{Node, Secret};
+use machinist_api::cluster_api::{OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::{MachinistCluster, MachinistIdentity, MachinistMachine};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::machine::Requeue;
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderName};
@@ -9,7 +11,7 @@ use crate::cache::Change;
 use crate::machine_query::ReadyCondition;
 use crate::metrics::{Milestone, Pool};
 
-use crate::context::key::Kind;
+use crate::context::key::{Key, Kind};
 
 /// A message to the event loop.
 #[derive(Debug)]
@@ -20,12 +22,17 @@ pub(crate) enum Message {
     Node(Change<Node>),
     Set(Change<MachineSet>),
     Deployment(Change<MachineDeployment>),
+    InfraMachine(Change<MachinistMachine>),
+    InfraCluster(Change<MachinistCluster>),
+    InfraIdentity(Change<MachinistIdentity>),
+    OwnerMachine(Change<OwnerMachine>),
+    OwnerCluster(Change<OwnerCluster>),
     /// Something changed that a drain of this Node may wait for: a VolumeAttachment, or a budget of its pods.
     DrainOf(NodeName),
     /// A drain slot is free for this Machine.
     DrainSlotFree(ObjectKey),
-    /// A slot to call its driver is free for this Machine.
-    CallSlotFree(ObjectKey),
+    /// A slot to call its driver is free for this object.
+    CallSlotFree(Key),
     /// All VolumeAttachments are listed.
     AttachmentsListed,
     /// A cache has a complete listing, with this highest version; every change of it was reported.

@@ -5,6 +5,7 @@
 pub(crate) struct Kind {
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
+    /// With the group, where another group has the same word.
     pub(crate) plural: &'static str,
     pub(crate) name: &'static str,
     /// `/status` is written apart from everything else.
@@ -17,6 +18,11 @@ pub(crate) struct Kind {
 pub(crate) const EVENTS_LIVE_FOR: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
 
 impl Kind {
+    /// The word in paths.
+    fn resource(&self) -> &'static str {
+        self.plural.split_once('.').map_or(self.plural, |(resource, _)| resource)
+    }
+
     /// `apiVersion` of its objects.
     pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -38,7 +44,7 @@ const fn kind(
     Kind { group, version, plural, name, has_status, is_custom }
 }
 
-static ALL: [Kind; 16] = [
+static ALL: [Kind; 21] = [
     kind("machine.sapcloud.io", "v1alpha1", "machines", "Machine", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machineclasses", "MachineClass", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machinesets", "MachineSet", true, true),
@@ -55,11 +61,16 @@ static ALL: [Kind; 16] = [
     kind("", "v1", "events", "Event", false, false),
     kind("coordination.k8s.io", "v1", "leases", "Lease", false, false),
     kind("", "v1", "namespaces", "Namespace", true, false),
+    kind("infrastructure.machinist.dev", "v1alpha1", "machinistmachines", "MachinistMachine", true, true),
+    kind("infrastructure.machinist.dev", "v1alpha1", "machinistclusters", "MachinistCluster", true, true),
+    kind("infrastructure.machinist.dev", "v1alpha1", "machinistidentities", "MachinistIdentity", false, true),
+    kind("cluster.x-k8s.io", "v1beta2", "machines.cluster.x-k8s.io", "Machine", true, true),
+    kind("cluster.x-k8s.io", "v1beta2", "clusters.cluster.x-k8s.io", "Cluster", true, true),
 ];
 
 /// The kind of a path.
 pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
-    ALL.iter().find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
+    ALL.iter().find(|kind| kind.group == group && kind.version == version && kind.resource() == plural)
 }
 
 /// The kind of a resource. Events are in two groups, of which the first counts; all else is in one.

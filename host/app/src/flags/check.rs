@@ -67,6 +67,7 @@ impl RunFlags {
             settings: Settings {
                 secrets: self.secrets.rules(&mut problems),
                 controllers: problems.take(&process.controllers),
+                cluster_api: problems.take(&process.cluster_api),
                 sets: self.owners.sets(&mut problems),
                 holds_autoscaler: self.owners.holds_autoscaler(&mut problems),
                 concurrent_reconciles: (problems.take(&process.concurrent_syncs).0 as usize)

@@ -16,7 +16,7 @@ const TARGET: Target = Target {
     grammar: Grammar::Text,
     samples,
     words: &[
-        "--port=", "--address=", "--controllers=", "*", "-machine", "--concurrent-syncs=",
+        "--port=", "--address=", "--controllers=", "--cluster-api=", "*", "-machine", "--concurrent-syncs=",
         "--min-resync-period=", "--kube-api-qps=", "--kube-api-burst=", "--safety-up=",
         "--max-unhealthy-replacements=", "100%", "--leader-elect-lease-duration=", "--log=", "-v=",
         "--record", "--require-signature=", "--class-name", "plugin", "push", "driver", "test", "rollout",

@@ -16,6 +16,7 @@
 //! | --- | --- |
 //! | `machines`, `plugins` | flags by group |
 //! | `controllers` | parses `--controllers` |
+//! | `cluster_api` | parses `--cluster-api` |
 //! | `check` | flags to settings |
 //! | `value` | a value as it was typed, valid or not |
 //! | `command_line` | a command line that runs controllers |
@@ -25,6 +26,7 @@
 
 mod binary_name;
 mod check;
+mod cluster_api;
 mod command_line;
 mod controllers;
 #[cfg(test)]
@@ -42,7 +44,7 @@ use jiff::SignedDuration;
 use machinist_core::scheduling::lease::LeaseTimes;
 use machinist_core::scheduling::request_rate::Rate;
 use machinist_plugin_host::LoopbackRegistries;
-use machinist_runtime::context::settings::{Controllers, Settings};
+use machinist_runtime::context::settings::{ClusterApi, Controllers, Settings};
 
 use crate::admin::DebugAccess;
 
@@ -100,6 +102,10 @@ pub(crate) struct ProcessFlags {
     /// machineset, machinedeployment. The last two share a Lease, so run both in one process
     #[arg(long, default_value_t = defaults().controllers.into(), value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) controllers: FlagValue<Controllers>,
+    /// Serve the kinds of infrastructure.machinist.dev, as an infrastructure provider of Cluster API: `*` in all
+    /// namespaces, NAMESPACE in one; empty: not at all
+    #[arg(long, default_value_t = defaults().cluster_api.into(), value_name = "NAMESPACE|*")]
+    pub(crate) cluster_api: FlagValue<ClusterApi>,
     /// Kubeconfig of the target cluster, which Nodes join: a file, `none` if there is none, `inClusterConfig` or empty
     /// for the pod's service account
     #[arg(long, default_value = "", value_name = "FILE|none|inClusterConfig")]

@@ -95,7 +95,7 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
     };
     admin::serve(checked.address, sources).await?;
     stop_on_signals(stop.clone())?;
-    if !start::wait_for_kinds(&clients.control, controllers, &stop).await {
+    if !start::wait_for_kinds(&clients.control, &checked.settings, &stop).await {
         return Ok(());
     }
     let cluster = match host {

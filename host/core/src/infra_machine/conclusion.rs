@@ -10,7 +10,7 @@ use crate::driver::error::Code;
 use crate::driver::{Address, VmState, is_not_found};
 use crate::machine::node::health::ConditionStatus;
 use crate::machine::{
-    MachineConclusion, MachineConditionKind, MachineProgress, MachineReason, Requeue, StatusChange,
+    MachineConclusion, MachineConditionKind, MachineProgress, MachineReason, Requeue, Severity, StatusChange,
 };
 use crate::scheduling::vm_checks::VM_FOUND;
 use crate::value::id::FailureDomain;
@@ -112,6 +112,31 @@ impl InfraReason {
             Self::InstanceDeleted => "InstanceDeleted",
             Self::InstanceNotFound => "InstanceNotFound",
             Self::Machine(reason) => reason.as_str(),
+        }
+    }
+
+    /// Whether somebody should look at it.
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::CredentialsMissing
+            | Self::CredentialsRefused
+            | Self::CredentialsRejected
+            | Self::FailureDomainUnsupported
+            | Self::KeyContested
+            | Self::InsufficientCapacity
+            | Self::InvalidSpec
+            | Self::SeveralInstances
+            | Self::InstanceStopped
+            | Self::InstanceDeleted
+            | Self::InstanceNotFound => Severity::Warning,
+            Self::WaitingForMachine
+            | Self::WaitingForCluster
+            | Self::WaitingForClusterInfrastructure
+            | Self::WaitingForBootstrapData
+            | Self::Paused
+            | Self::InstancePending
+            | Self::InstanceRunning => Severity::Normal,
+            Self::Machine(reason) => reason.severity(),
         }
     }
 

@@ -56,5 +56,4 @@ pub use facts::{
     ReportedCondition, SecretFact, TargetFact,
 };
 pub use join::{conditions_differ, in_place, preserve};
-pub(crate) use step::retry_write;
-pub use step::step;
+pub use step::{retry_write, step};

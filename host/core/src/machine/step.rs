@@ -88,7 +88,7 @@ pub(super) fn write_failed(reason: MachineReason, what: &str, error: &ActError) 
 }
 
 /// Returns the requeue after a failed write.
-pub(crate) fn retry_write(error: &ActError) -> Requeue {
+pub fn retry_write(error: &ActError) -> Requeue {
     match error {
         // The caches are behind: the watch delivers the change within moments.
         ActError::Conflict | ActError::Gone => Requeue::retry(RetryPolicy::CONFLICT),

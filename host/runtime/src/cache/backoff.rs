@@ -22,6 +22,11 @@ pub(crate) enum WatchedKind {
     Attachments,
     Sets,
     Deployments,
+    InfraMachines,
+    InfraClusters,
+    InfraIdentities,
+    OwnerMachines,
+    OwnerClusters,
 }
 
 impl From<Kind> for WatchedKind {
@@ -33,6 +38,11 @@ impl From<Kind> for WatchedKind {
             Kind::Node => Self::Nodes,
             Kind::Set => Self::Sets,
             Kind::Deployment => Self::Deployments,
+            Kind::InfraMachine => Self::InfraMachines,
+            Kind::InfraCluster => Self::InfraClusters,
+            Kind::InfraIdentity => Self::InfraIdentities,
+            Kind::OwnerMachine => Self::OwnerMachines,
+            Kind::OwnerCluster => Self::OwnerClusters,
         }
     }
 }

@@ -22,6 +22,15 @@ const CREATION_SECONDS: u32 = 10;
 /// The outcome of one write: kind and version of the object, if there is a version to wait for.
 pub(crate) type WriteOutcome = Result<Option<(Kind, String)>, ActError>;
 
+/// The outcome of a write that takes our finalizer off: the object is deleted with its last finalizer, so there is no
+/// version to wait for.
+pub(crate) fn finalizer_removed(outcome: WriteOutcome) -> WriteOutcome {
+    match outcome {
+        Err(ActError::Gone) => Ok(None),
+        other => other.map(|_| None),
+    }
+}
+
 /// Merges a patch into an object.
 pub(crate) async fn merge<K>(api: &Api<K>, kind: Kind, name: &str, patch: Value) -> WriteOutcome
 where

@@ -12,6 +12,10 @@ pub(crate) enum Key {
     Machine(ObjectKey),
     Set(ObjectKey),
     Deployment(ObjectKey),
+    /// A VM of a Machine of Cluster API.
+    InfraMachine(ObjectKey),
+    /// What the machines of a cluster of Cluster API share.
+    InfraCluster(ObjectKey),
 }
 
 impl Key {
@@ -23,6 +27,8 @@ impl Key {
             Self::Machine(_) => "machine",
             Self::Set(_) => "machineset",
             Self::Deployment(_) => "machinedeployment",
+            Self::InfraMachine(_) => "machinistmachine",
+            Self::InfraCluster(_) => "machinistcluster",
         }
     }
 
@@ -32,7 +38,9 @@ impl Key {
             | Self::Class(key)
             | Self::Machine(key)
             | Self::Set(key)
-            | Self::Deployment(key) => key,
+            | Self::Deployment(key)
+            | Self::InfraMachine(key)
+            | Self::InfraCluster(key) => key,
         }
     }
 
@@ -44,6 +52,8 @@ impl Key {
             Self::Machine(_) => Kind::Machine,
             Self::Set(_) => Kind::Set,
             Self::Deployment(_) => Kind::Deployment,
+            Self::InfraMachine(_) => Kind::InfraMachine,
+            Self::InfraCluster(_) => Kind::InfraCluster,
         }
     }
 }
@@ -63,4 +73,11 @@ pub(crate) enum Kind {
     Set,
     /// Deployments of the control namespace.
     Deployment,
+    InfraMachine,
+    InfraCluster,
+    InfraIdentity,
+    /// Machines of Cluster API.
+    OwnerMachine,
+    /// Clusters of Cluster API.
+    OwnerCluster,
 }

@@ -58,6 +58,8 @@ pub struct Settings {
     /// Rules for the Secrets of classes.
     pub secrets: SecretRules,
     pub controllers: Controllers,
+    /// Where the kinds for Cluster API are served.
+    pub cluster_api: ClusterApi,
     /// When a set makes no more Machines.
     pub sets: SetSettings,
     /// The autoscaler is asked to leave the Nodes of a deployment alone while it is rolled.
@@ -66,6 +68,22 @@ pub struct Settings {
     pub concurrent_reconciles: usize,
     /// Every object is reconciled at least this often, with jitter up to twice that.
     pub resync: SignedDuration,
+}
+
+/// Where the kinds for Cluster API are served.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ClusterApi {
+    #[default]
+    Off,
+    EveryNamespace,
+    Namespace(String),
+}
+
+impl ClusterApi {
+    /// Returns whether they are served anywhere.
+    pub fn is_served(&self) -> bool {
+        *self != Self::Off
+    }
 }
 
 /// The Leases of a leader.
@@ -123,6 +141,8 @@ impl Controllers {
             Key::Machine(_) | Key::Class(_) | Key::Secret(_) => self.machines,
             Key::Set(_) => self.sets,
             Key::Deployment(_) => self.deployments,
+            // They are watched only where they are served.
+            Key::InfraMachine(_) | Key::InfraCluster(_) => true,
         }
     }
 }
@@ -155,6 +175,7 @@ impl Settings {
             bootstrap_token_extra_groups: String::new(),
             secrets: SecretRules::default(),
             controllers: Controllers::ALL,
+            cluster_api: ClusterApi::Off,
             sets: SetSettings::default(),
             holds_autoscaler: true,
             // More than an API server serves of one client; each costs some kilobytes.

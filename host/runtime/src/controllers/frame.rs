@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::future::Future;
 
 use futures::future::join_all;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Resource};
 use machinist_core::machine::Requeue;
@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tracing::{Instrument, debug, info_span, warn};
 
+use crate::client::writes::merge;
 use crate::context::Context;
 use crate::context::key::Kind;
 use crate::context::own_status::OwnStatus;
@@ -31,7 +32,8 @@ pub(crate) trait ReconciledKind:
     const KIND: Kind;
 
     /// Whether the API server keeps `status.machinist` of this kind.
-    fn own_status(context: &Context) -> &OwnStatus;
+    /// `None`: it has no such part of its status.
+    fn own_status(context: &Context) -> Option<&OwnStatus>;
 
     fn has_own_status(&self) -> bool;
 }
@@ -83,6 +85,11 @@ pub(crate) trait Reconcile: Send + Sync {
 
     /// Acts on the conclusion before the status is written.
     fn conclude(&mut self, _conclusion: &Self::Conclusion, _report: &mut Report) {}
+
+    /// Returns a merge patch of the rest of the object, which is written before the status.
+    fn metadata(&self, _conclusion: &Self::Conclusion) -> Option<Value> {
+        None
+    }
 
     /// Returns the merge patch of the status: the differences from the observed one. `None` without any; times alone
     /// are no difference.
@@ -148,6 +155,7 @@ async fn finish<R: Reconcile>(
     let (reason, message, wake) = (conclusion.reason(), conclusion.message(), conclusion.wake());
     debug!(reason, message, ?wake, "reconcile ends");
     reconcile.conclude(conclusion, &mut report);
+    let wake = if note(context, &reconcile, conclusion, &mut report).await { wake } else { AGAIN };
     let published = publish(context, &reconcile, conclusion, &report).await;
     let published = published.finish(wake, R::Object::own_status(context));
     report.wrote.extend(published.wrote.map(|version| (R::Object::KIND, version)));
@@ -161,6 +169,34 @@ async fn finish<R: Reconcile>(
     }
     reconcile.concluded(conclusion, published.is_frozen, &mut report);
     report
+}
+
+/// The end of a reconcile whose note on the object failed.
+const AGAIN: Requeue = Requeue::Retry { policy: RetryPolicy::SHORT, hint: None };
+
+/// A reconcile without a call slot is requeued when one is free. This is for a message that gets lost.
+pub(crate) const UNTIL_CALLED: SignedDuration = SignedDuration::from_mins(2);
+
+/// Writes what the reconcile notes on the object beside its status. False if that failed.
+async fn note<R: Reconcile>(
+    context: &Context,
+    reconcile: &R,
+    conclusion: &R::Conclusion,
+    report: &mut Report,
+) -> bool {
+    let is_over = conclusion.wake() == Requeue::Gone || !*context.leads.borrow();
+    let Some(patch) = reconcile.metadata(conclusion).filter(|_| !is_over) else { return true };
+    let meta = reconcile.object().meta();
+    let namespace = meta.namespace.as_deref().unwrap_or_default();
+    let api: Api<R::Object> = Api::namespaced(context.control.clone(), namespace);
+    match merge(&api, R::Object::KIND, meta.name.as_deref().unwrap_or_default(), patch).await {
+        Ok(wrote) => report.wrote.extend(wrote),
+        Err(error) => {
+            debug!(error = %error, "note not written");
+            return false;
+        }
+    }
+    true
 }
 
 /// The one status write of a reconcile, only if the status differs.
@@ -179,7 +215,7 @@ async fn publish<R: Reconcile>(
         return Published::Frozen;
     }
     let (object, own_status) = (reconcile.object(), R::Object::own_status(context));
-    if object.has_own_status() {
+    if let Some(own_status) = own_status.filter(|_| object.has_own_status()) {
         own_status.was_seen();
     }
     let Some(status) = reconcile.status(conclusion, context.clock.now()) else { return Published::Nothing };
@@ -198,8 +234,10 @@ macro_rules! reconciled_kind {
         impl $crate::controllers::frame::ReconciledKind for $object {
             const KIND: $crate::context::key::Kind = $kind;
 
-            fn own_status(context: &$crate::context::Context) -> &$crate::context::own_status::OwnStatus {
-                &context.$own_status
+            fn own_status(
+                context: &$crate::context::Context,
+            ) -> Option<&$crate::context::own_status::OwnStatus> {
+                Some(&context.$own_status)
             }
 
             fn has_own_status(&self) -> bool {

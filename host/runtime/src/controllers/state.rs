@@ -3,26 +3,42 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Node, Secret};
+use machinist_api::cluster_api::{OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::{MachinistCluster, MachinistIdentity, MachinistMachine};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::safety::meltdown::Meltdown;
-use machinist_core::scheduling::vm_checks::VmChecks;
 use machinist_core::value::id::{ObjectKey, Uid};
 
 use crate::cache::StoreReader;
 use crate::cache::deleted::DeletedObjects;
 use crate::cache::node_index::NodeIndex;
+use crate::client::secret_reads::SecretReads;
 use crate::context::clock::ServerClock;
 use crate::context::key::Key;
 use crate::context::settings::Settings;
 use crate::drain::DrainCaches;
-use crate::driver_calls::call_slots::CallSlots;
 use crate::driver_calls::capacity::Capacity;
 use crate::driver_calls::class_checks::ClassChecks;
-use crate::driver_calls::creates::Creates;
-use crate::driver_calls::deletion_requests::DeletionRequests;
 use crate::driver_calls::unstarted::UnstartedMachines;
+use crate::driver_calls::vm_calls::VmMemory;
 use crate::plugins::policies::Policies;
 use crate::ports::Drivers;
+
+/// Caches and memories for the kinds for Cluster API.
+#[derive(Clone)]
+pub(crate) struct InfraState {
+    pub machines: StoreReader<MachinistMachine>,
+    pub clusters: StoreReader<MachinistCluster>,
+    pub identities: StoreReader<MachinistIdentity>,
+    /// Machines of Cluster API.
+    pub owners: StoreReader<OwnerMachine>,
+    /// Clusters of Cluster API.
+    pub owner_clusters: StoreReader<OwnerCluster>,
+    /// What this process remembers of calls about their VMs.
+    pub vms: Arc<VmMemory>,
+    /// Secrets that are read by name.
+    pub secrets: Arc<SecretReads>,
+}
 
 /// Caches, drivers, policies and memories of one tenant.
 #[derive(Clone)]
@@ -39,12 +55,10 @@ pub(crate) struct TenantState {
     pub deployments: StoreReader<MachineDeployment>,
     /// Machines that this process created and has not requested a VM for.
     pub unstarted: Arc<UnstartedMachines>,
-    /// How creates of this process ended where clouds keep no keys.
-    pub creates: Arc<Creates>,
     /// Machines and sets that are gone and that the caches still show.
     pub deleted: Arc<DeletedObjects>,
-    /// VMs whose deletion this process has requested.
-    pub deletion_requests: Arc<DeletionRequests>,
+    /// What this process remembers of calls about VMs of Machines.
+    pub vms: Arc<VmMemory>,
     /// For which classes clouds have no capacity.
     pub capacity: Capacity,
     /// Nodes of the target cluster; `None` without one.
@@ -55,19 +69,27 @@ pub(crate) struct TenantState {
     pub drains: Option<Arc<DrainCaches>>,
     /// The health of Machines by deployment and zone. Never locked across an await.
     pub meltdown: Arc<Mutex<Meltdown>>,
-    /// When VMs are looked at. Never locked across an await.
-    pub looks: Arc<Mutex<VmChecks>>,
     pub drivers: Arc<dyn Drivers>,
     /// The health policies, and their answers.
     pub policies: Policies,
-    /// How many Machines are in calls of drivers at a time.
-    pub call_slots: Arc<CallSlots>,
+    /// What belongs to the kinds for Cluster API; empty where they are not served.
+    pub infra: InfraState,
     /// The results of the last checks of classes.
     pub class_checks: Arc<ClassChecks>,
     /// The clock that the times of objects are of.
     pub server_clock: ServerClock,
     /// Settings of this tenant.
     pub settings: Arc<Settings>,
+}
+
+impl InfraState {
+    fn is_synced(&self) -> bool {
+        self.machines.is_synced()
+            && self.clusters.is_synced()
+            && self.identities.is_synced()
+            && self.owners.is_synced()
+            && self.owner_clusters.is_synced()
+    }
 }
 
 impl TenantState {
@@ -79,16 +101,12 @@ impl TenantState {
             && (!controllers.machines || self.secrets.is_synced())
             && (!controllers.know_owners() || (self.sets.is_synced() && self.deployments.is_synced()))
             && self.nodes.as_ref().is_none_or(StoreReader::is_synced)
+            && (!self.settings.cluster_api.is_served() || self.infra.is_synced())
     }
 
     /// Locks the health of Machines. A panic of another holder leaves a wrong count, and later changes correct it.
     pub(crate) fn meltdown(&self) -> MutexGuard<'_, Meltdown> {
         self.meltdown.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// When VMs are looked at.
-    pub(crate) fn looks(&self) -> MutexGuard<'_, VmChecks> {
-        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True while the object is there.
@@ -99,6 +117,8 @@ impl TenantState {
             Key::Secret(key) => self.secrets.get(key).is_some(),
             Key::Set(key) => self.sets.get(key).is_some(),
             Key::Deployment(key) => self.deployments.get(key).is_some(),
+            Key::InfraMachine(key) => self.infra.machines.get(key).is_some(),
+            Key::InfraCluster(key) => self.infra.clusters.get(key).is_some(),
         }
     }
 
@@ -110,6 +130,8 @@ impl TenantState {
             Key::Secret(key) => self.secrets.is_unreadable(key),
             Key::Set(key) => self.sets.is_unreadable(key),
             Key::Deployment(key) => self.deployments.is_unreadable(key),
+            Key::InfraMachine(key) => self.infra.machines.is_unreadable(key),
+            Key::InfraCluster(key) => self.infra.clusters.is_unreadable(key),
         }
     }
 
@@ -121,6 +143,8 @@ impl TenantState {
             Key::Secret(key) => self.secrets.get(key)?.metadata.uid.clone(),
             Key::Set(key) => self.sets.get(key)?.metadata.uid.clone(),
             Key::Deployment(key) => self.deployments.get(key)?.metadata.uid.clone(),
+            Key::InfraMachine(key) => self.infra.machines.get(key)?.metadata.uid.clone(),
+            Key::InfraCluster(key) => self.infra.clusters.get(key)?.metadata.uid.clone(),
         }
     }
 

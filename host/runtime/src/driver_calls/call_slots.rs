@@ -11,6 +11,7 @@ use machinist_core::value::id::{ObjectKey, ProviderName};
 use tokio::sync::mpsc;
 
 use crate::cache::fields::secret_keys;
+use crate::context::key::Key;
 use crate::message::Message;
 
 /// The driver, and the Secrets that its credentials come from.
@@ -21,6 +22,11 @@ pub(crate) struct CloudAccount {
 }
 
 impl CloudAccount {
+    /// The account of this provider with the credentials of these Secrets.
+    pub(crate) fn new(provider: ProviderName, secrets: Vec<ObjectKey>) -> Self {
+        Self { provider, secrets }
+    }
+
     /// The account that Machines of this class use.
     pub(crate) fn of(class: &MachineClass) -> Self {
         let provider = ProviderName::folded(class.provider.as_deref().unwrap_or_default());
@@ -40,17 +46,39 @@ pub(crate) enum Purpose {
     Probe,
 }
 
+impl Purpose {
+    pub(crate) fn of(is_deleting: bool, has_vm: bool) -> Self {
+        match (is_deleting, has_vm) {
+            (true, _) => Self::Deletion,
+            (false, false) => Self::Creation,
+            (false, true) => Self::Probe,
+        }
+    }
+
+    /// Returns whether a reconcile needs a slot before its next effects; `calls`: they call the driver. A creation asks
+    /// before its first effect: nothing may wait between its note of a create and the call. Any other reconcile that
+    /// has begun continues; deletions can begin again at any time.
+    pub(crate) fn must_ask(self, is_first: bool, calls: bool) -> bool {
+        match self {
+            Self::Deletion => calls,
+            Self::Creation => is_first,
+            Self::Probe => is_first && calls,
+        }
+    }
+}
+
 type Rooms = BTreeMap<(CloudAccount, Purpose), CallRoom<ObjectKey>>;
 
 pub(crate) struct CallSlots {
     rooms: Mutex<Rooms>,
     outbox: mpsc::UnboundedSender<Message>,
+    key_of: fn(ObjectKey) -> Key,
 }
 
 impl CallSlots {
-    /// Sends a message to `outbox` for each Machine with a free slot.
-    pub(crate) fn new(outbox: mpsc::UnboundedSender<Message>) -> Self {
-        Self { rooms: Mutex::default(), outbox }
+    /// Sends a message to `outbox` for each object with a free slot. `key_of` makes its key.
+    pub(crate) fn new(outbox: mpsc::UnboundedSender<Message>, key_of: fn(ObjectKey) -> Key) -> Self {
+        Self { rooms: Mutex::default(), outbox, key_of }
     }
 
     /// Returns the slots of one reconcile of this Machine.
@@ -70,7 +98,7 @@ impl CallSlots {
         drop(rooms);
         for machine in called {
             // A closed inbox means that the loop has ended, and nobody waits any more.
-            let _ = self.outbox.send(Message::CallSlotFree(machine));
+            let _ = self.outbox.send(Message::CallSlotFree((self.key_of)(machine)));
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::Machine;
+use kube::core::ObjectMeta;
 use machinist_core::driver::error::GuestFailure;
 use machinist_core::driver::{Creation, DriverResult};
 use machinist_core::machine::{CallEnd, CallResult, CreateIntent, IntendedCall};
@@ -19,7 +19,6 @@ use crate::context::GateState;
 use crate::context::clock::Clock;
 
 /// The creates of this process, by the uid of their Machine. The last one of each that did not end with a stored VM.
-#[derive(Debug)]
 pub(crate) struct Creates {
     identity: String,
     ended: Mutex<BTreeMap<Uid, EndedCreate>>,
@@ -53,15 +52,15 @@ impl Creates {
         self.lock().remove(machine);
     }
 
-    /// The create that is noted on the Machine, and how it ended.
+    /// The create that is noted on the object, and how it ended.
     pub(crate) fn intent(
         &self,
-        machine: &Machine,
+        meta: &ObjectMeta,
         uid: &Uid,
         gate_state: &GateState,
         now: Timestamp,
     ) -> Option<CreateIntent> {
-        let annotations = machine.metadata.annotations.as_ref()?;
+        let annotations = meta.annotations.as_ref()?;
         let begun = annotations.get(CREATE_INTENT)?.parse().ok()?;
         let age = |since: Instant| SignedDuration::try_from(since.elapsed()).unwrap_or(SignedDuration::MAX);
         let ended = self.lock().get(uid).cloned();

@@ -8,6 +8,7 @@ use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ClassName, ProviderName};
 
 use crate::ports::Drivers;
+use serde_json::Value;
 
 /// The driver that a class chooses.
 pub(crate) struct DriverChoice {
@@ -34,6 +35,11 @@ impl DriverChoice {
             Some(Err(error)) => Pin::Malformed { message: malformed(&error) },
         };
         Self { provider: ProviderName::folded(provider), pin }
+    }
+
+    /// The driver of an object that names a provider and no class.
+    pub(crate) fn of_provider(provider: &str) -> Self {
+        Self { provider: ProviderName::folded(provider), pin: Pin::None }
     }
 
     /// Returns the problem of the class's choice.
@@ -98,6 +104,23 @@ pub(crate) fn class_spec(
         node_template: class
             .and_then(|class| class.node_template.as_ref())
             .and_then(|template| serde_json::to_string(template).ok()),
+        zones: Vec::new(),
+        driver_digest: choice.pin_for(driver),
+    }
+}
+
+/// Returns what an object with its own parameters is to a driver: a class of this name.
+pub(crate) fn inline_spec(
+    name: &str,
+    provider_spec: Option<&Value>,
+    choice: &DriverChoice,
+    driver: &DriverFact,
+) -> ClassSpec {
+    ClassSpec {
+        name: ClassName::new(name),
+        provider: choice.provider.clone(),
+        spec: provider_spec.map_or_else(|| "null".to_owned(), ToString::to_string),
+        node_template: None,
         zones: Vec::new(),
         driver_digest: choice.pin_for(driver),
     }

@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `call_recorder` | records each call in the history, counts it, and frees the slot of its reconcile |
 //! | `leader_only` | ends a call when this process stops leading |
+//! | `vm_calls` | the calls about one VM, and what this process remembers of them |
 //! | `slots` | limits the reconciles that run; a reconcile that waits for a driver holds no slot |
 //! | `call_slots` | limits how many Machines of a cloud account are in calls |
 //! | `driver_choice` | which driver, and which version of it, a class chooses |
@@ -25,3 +26,4 @@ pub(crate) mod driver_choice;
 pub(crate) mod leader_only;
 pub(crate) mod slots;
 pub(crate) mod unstarted;
+pub(crate) mod vm_calls;

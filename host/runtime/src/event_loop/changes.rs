@@ -29,17 +29,24 @@ impl Engine {
             Message::Node(change) => self.node_changed(&change),
             Message::Set(change) => self.set_changed(&change),
             Message::Deployment(change) => self.deployment_changed(&change),
+            Message::InfraMachine(change) => self.infra_machine_changed(&change),
+            Message::InfraCluster(change) => self.infra_cluster_changed(&change),
+            Message::InfraIdentity(change) => self.infra_identity_changed(&change),
+            Message::OwnerMachine(change) => self.owner_machine_changed(&change),
+            Message::OwnerCluster(change) => self.owner_cluster_changed(&change),
             Message::DrainOf(node) => self.wake_drain_of(&node),
             Message::DrainSlotFree(machine) => {
                 if self.tenant.machines.get(&machine).is_some() {
                     self.wake(Key::Machine(machine), Priority::Event);
                 }
             }
-            Message::CallSlotFree(machine) => {
-                if self.tenant.machines.get(&machine).is_some() {
-                    self.wake(Key::Machine(machine), Priority::Event);
+            Message::CallSlotFree(key) => {
+                if self.tenant.has(&key) {
+                    self.wake(key, Priority::Event);
+                } else if let Key::InfraMachine(machine) = key {
+                    self.tenant.infra.vms.call_slots.forget(&machine);
                 } else {
-                    self.tenant.call_slots.forget(&machine);
+                    self.tenant.vms.call_slots.forget(key.object());
                 }
             }
             Message::AttachmentsListed => self.wake_drains(),
@@ -142,6 +149,7 @@ impl Engine {
         };
         if differs {
             self.wake_machines_of_class(&change.key);
+            self.wake_infra_of_class(&change.key);
             self.wake_sets_of_class(&change.key);
         }
         let key = Key::Class(change.key.clone());
@@ -224,6 +232,7 @@ impl Engine {
     /// Machines that wait for a driver are tried at once; the others do not care which version serves.
     fn providers_changed(&mut self, providers: &[ProviderName]) {
         self.tenant.class_checks.forget_providers(providers);
+        self.infra_providers_changed(providers);
         for (class, object) in self.tenant.classes.all() {
             let provider = ProviderName::folded(object.provider.as_deref().unwrap_or_default());
             if !providers.contains(&provider) {

@@ -105,7 +105,11 @@ impl Index {
         let (known, may_be_more) = match key {
             Key::Secret(secret) => (self.by_secret.count(secret), unknown(Kind::Class)),
             Key::Class(class) => (self.by_class.count(class), unknown(Kind::Machine)),
-            Key::Machine(_) | Key::Set(_) | Key::Deployment(_) => (0, false),
+            Key::Machine(_)
+            | Key::Set(_)
+            | Key::Deployment(_)
+            | Key::InfraMachine(_)
+            | Key::InfraCluster(_) => (0, false),
         };
         Users { known, may_be_more }
     }

@@ -8,11 +8,13 @@
 //! | `changes` | which keys a change requeues, and with which priority |
 //! | `owners` | requeues sets and deployments |
 //! | `index`, `relations` | which objects depend on which, by their Node, VM, cloud account and the gate |
+//! | `infra` | requeues the kinds for Cluster API |
 //! | `own_writes` | recognises the events of a reconcile's own writes |
 //! | `queries` | answers questions about one key |
 
 mod changes;
 mod index;
+mod infra;
 mod own_writes;
 mod owners;
 mod queries;
@@ -39,7 +41,7 @@ use crate::controllers::classes::class_check;
 use crate::controllers::classes::finalizers;
 use crate::controllers::facts::machine::observe::RetryFacts;
 use crate::controllers::state::TenantState;
-use crate::controllers::{machine, machine_deployment, machine_set};
+use crate::controllers::{infra_cluster, infra_machine, machine, machine_deployment, machine_set};
 use crate::driver_calls::call_slots::CloudAccount;
 use crate::driver_calls::slots::{ReconcileSlot, ReconcileSlots};
 use crate::events::EventRecorder;
@@ -50,7 +52,12 @@ use crate::metrics::{Metrics, Milestone};
 /// Pauses up to this one, after a create in doubt, lead to probes for the VM that it may have created.
 const LONGEST_PROBE_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 
+/// The kinds that are watched for Cluster API.
+const INFRA_KINDS: [Kind; 5] =
+    [Kind::InfraMachine, Kind::InfraCluster, Kind::InfraIdentity, Kind::OwnerMachine, Kind::OwnerCluster];
+
 use index::Index;
+use infra::InfraIndex;
 use own_writes::OwnWrites;
 use owners::Owners;
 
@@ -82,6 +89,7 @@ pub(crate) struct Engine {
     accounts: CloudAccounts<CloudAccount, Key>,
     index: Index,
     owners: Owners,
+    infra_index: InfraIndex,
     own_writes: OwnWrites,
     /// Keys that are due and whose own writes are not in the caches yet.
     parked: BTreeMap<Key, Priority>,
@@ -134,6 +142,7 @@ impl Engine {
             accounts: CloudAccounts::default(),
             index: Index::default(),
             owners: Owners::default(),
+            infra_index: InfraIndex::default(),
             own_writes: OwnWrites::default(),
             parked: BTreeMap::new(),
             gathered: BTreeSet::new(),
@@ -206,6 +215,8 @@ impl Engine {
             && (!controllers.machines || (self.knows_plugins && self.listed.contains(&Kind::Secret)))
             && (!controllers.know_owners() || are_listed([Kind::Set, Kind::Deployment]))
             && (self.tenant.nodes.is_none() || self.listed.contains(&Kind::Node))
+            && (!self.tenant.settings.cluster_api.is_served()
+                || INFRA_KINDS.iter().all(|kind| self.listed.contains(kind)))
     }
 
     fn next_due(&self) -> Option<Timestamp> {
@@ -247,11 +258,13 @@ impl Engine {
         let users = self.index.users(&key);
         let named_by = match &key {
             Key::Secret(secret) => self.index.classes_of_secret(secret),
-            Key::Machine(_) | Key::Class(_) | Key::Set(_) | Key::Deployment(_) => Vec::new(),
+            _ => Vec::new(),
         };
         let conflicts = self.conflicts(&key);
         let members = self.members(&key);
         let owner_tree = self.owner_tree(&key);
+        let contested_by = self.contested_by(&key);
+        let infra_machines = self.machines_of_infra_cluster(&key);
         let is_unreadable = self.tenant.is_unreadable(&key);
         let freshness = if self.barrier.is_in_doubt(&key) { Freshness::InDoubt } else { Freshness::Current };
         let span = info_span!("pass", controller = key.controller(), object = %key.object());
@@ -273,6 +286,12 @@ impl Engine {
                 Key::Set(object) => machine_set::run(&tenant, &context, object, &members, freshness).await,
                 Key::Deployment(object) => {
                     machine_deployment::run(&tenant, &context, object, &owner_tree).await
+                }
+                Key::InfraMachine(object) => {
+                    infra_machine::run(&tenant, &context, object, retry_facts, contested_by).await
+                }
+                Key::InfraCluster(object) => {
+                    infra_cluster::run(&tenant, &context, object, &infra_machines).await
                 }
             }
         };
@@ -435,13 +454,14 @@ impl Engine {
         self.events.forget(key);
         self.own_writes.forget(key);
         self.drained.remove(key);
+        if let Key::InfraMachine(machine) = key {
+            self.tenant.infra.vms.forget(machine);
+        }
         if let Key::Machine(machine) = key {
             self.metrics.machine_queries().calls.forget(machine);
             self.ready.remove(machine);
             self.tenant.policies.forget(machine);
-            self.tenant.call_slots.forget(machine);
-            self.tenant.deletion_requests.forget(machine);
-            self.tenant.looks().forget(machine);
+            self.tenant.vms.forget(machine);
             if let Some(drains) = &self.tenant.drains {
                 drains.forget(machine);
             }

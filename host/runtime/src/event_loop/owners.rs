@@ -83,7 +83,7 @@ impl Engine {
             && let Some(gone) = before.and_then(uid_of)
         {
             self.tenant.unstarted.asked(&gone);
-            self.tenant.creates.forget(&gone);
+            self.tenant.vms.creates.forget(&gone);
             self.tenant.deleted.forget(&gone);
         }
         if !matters_to_owners(old, new) {

@@ -58,6 +58,8 @@ impl Engine {
             Key::Class(_) => QueueName::MachineClass,
             Key::Set(_) => QueueName::MachineSet,
             Key::Deployment(_) => QueueName::MachineDeployment,
+            Key::InfraMachine(_) => QueueName::MachinistMachine,
+            Key::InfraCluster(_) => QueueName::MachinistCluster,
             Key::Machine(machine) => {
                 let machine = self.tenant.machines.get(machine);
                 let is_deleting =

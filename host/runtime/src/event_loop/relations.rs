@@ -14,6 +14,7 @@ use super::index::vm_of;
 use super::{Engine, Key};
 use crate::cache::fields;
 use crate::controllers::facts;
+use crate::controllers::facts::infra_machine::related::RelatedObjects;
 use crate::driver_calls::call_slots::CloudAccount;
 
 impl Engine {
@@ -80,9 +81,16 @@ impl Engine {
 
 impl Engine {
     fn account(&self, key: &Key) -> Option<CloudAccount> {
-        let Key::Machine(machine) = key else { return None };
-        let class = self.tenant.class_of(&*self.tenant.machines.get(machine)?)?;
-        Some(CloudAccount::of(&class))
+        match key {
+            Key::Machine(machine) => {
+                let class = self.tenant.class_of(&*self.tenant.machines.get(machine)?)?;
+                Some(CloudAccount::of(&class))
+            }
+            Key::InfraMachine(machine) => {
+                Some(RelatedObjects::of(&self.tenant, machine)?.account(&self.tenant))
+            }
+            Key::Secret(_) | Key::Class(_) | Key::Set(_) | Key::Deployment(_) | Key::InfraCluster(_) => None,
+        }
     }
 
     /// Returns true if the account of this Machine has answered a moment ago, and this Machine does not fail alone.
@@ -131,6 +139,7 @@ impl Engine {
             return;
         }
         self.wake_owners();
+        self.wake_waiting_infra();
         let now = self.context.clock.now();
         let later = now.checked_add(REPORT_TIME).unwrap_or(now);
         for (key, object) in self.tenant.machines.all() {

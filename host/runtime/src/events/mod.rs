@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use machinist_api::names;
+use machinist_api::{infrastructure, names};
 use machinist_core::machine::Severity;
 
 use crate::context::key::Key;
@@ -76,6 +76,13 @@ impl About {
             name: text(&meta.name),
             uid: text(&meta.uid),
         }
+    }
+}
+
+impl About {
+    /// An object of one of the kinds for Cluster API.
+    pub(crate) fn of_infrastructure(kind: &str, meta: &ObjectMeta) -> Self {
+        Self { api_version: infrastructure::API_VERSION.to_owned(), ..Self::of(kind, meta) }
     }
 }
 

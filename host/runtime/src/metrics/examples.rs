@@ -59,6 +59,7 @@ impl Metrics {
             sets: sets.reader(),
             deployments: deployments.reader(),
             controllers: Controllers::ALL,
+            serves_cluster_api: false,
             gate_state,
             cluster: String::new(),
             clock: Clock::Wall,

@@ -35,6 +35,7 @@ pub(crate) struct InventorySources {
     pub(crate) deployments: StoreReader<MachineDeployment>,
     /// Controllers that run elsewhere are not shown: their objects would be there twice.
     pub(crate) controllers: Controllers,
+    pub(crate) serves_cluster_api: bool,
     pub(crate) gate_state: watch::Receiver<GateState>,
     /// The mark of this process.
     pub(crate) cluster: String,
@@ -102,7 +103,8 @@ impl Collector for Inventory {
             let shown = all(inventory.map(|inventory| &inventory.deployments), &self.incomplete.deployments);
             deployments::encode(&mut encoder, &shown)?;
         }
-        reconciles(&mut encoder, &self.queue, controllers, now)?;
+        let serves_cluster_api = inventory.is_some_and(|inventory| inventory.serves_cluster_api);
+        reconciles(&mut encoder, &self.queue, (controllers, serves_cluster_api), now)?;
         self.failures(&mut encoder, controllers)
     }
 }
@@ -303,7 +305,7 @@ fn lives(encoder: &mut DescriptorEncoder<'_>, last: &LastDurations) -> fmt::Resu
 fn reconciles(
     encoder: &mut DescriptorEncoder<'_>,
     queue: &QueueMetrics,
-    controllers: Controllers,
+    (controllers, serves_cluster_api): (Controllers, bool),
     now: Timestamp,
 ) -> fmt::Result {
     let is_run = |queue_name: QueueName| match queue_name {
@@ -316,6 +318,7 @@ fn reconciles(
         | QueueName::SafetyApiServer => controllers.machines,
         QueueName::MachineSet | QueueName::SafetyOvershooting => controllers.sets,
         QueueName::MachineDeployment => controllers.deployments,
+        QueueName::MachinistMachine | QueueName::MachinistCluster => serves_cluster_api,
     };
     let mut unfinished = queue.unfinished(now).to_vec();
     unfinished.retain(|(queue_name, ..)| is_run(*queue_name));

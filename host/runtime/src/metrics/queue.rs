@@ -22,6 +22,9 @@ pub(crate) enum QueueName {
     MachineTermination,
     MachineSet,
     MachineDeployment,
+    /// VMs of Machines of Cluster API.
+    MachinistMachine,
+    MachinistCluster,
     /// Nodes without a Machine.
     Node,
     /// VMs without a Machine.
@@ -33,13 +36,15 @@ pub(crate) enum QueueName {
 }
 
 impl QueueName {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Secret,
         Self::MachineClass,
         Self::Machine,
         Self::MachineTermination,
         Self::MachineSet,
         Self::MachineDeployment,
+        Self::MachinistMachine,
+        Self::MachinistCluster,
         Self::Node,
         Self::SafetyOrphanVms,
         Self::SafetyApiServer,
@@ -55,6 +60,8 @@ impl QueueName {
             Self::MachineTermination => "machinetermination",
             Self::MachineSet => "machineset",
             Self::MachineDeployment => "machinedeployment",
+            Self::MachinistMachine => "machinistmachine",
+            Self::MachinistCluster => "machinistcluster",
             Self::Node => "node",
             Self::SafetyOrphanVms => "machinesafetyorphanvms",
             Self::SafetyApiServer => "machinesafetyapiserver",
@@ -172,7 +179,7 @@ impl QueueMetrics {
     }
 
     /// Returns, of the running reconciles, the sum of their times and the longest, in seconds, for each part.
-    pub(super) fn unfinished(&self, now: Timestamp) -> [(QueueName, f64, f64); 10] {
+    pub(super) fn unfinished(&self, now: Timestamp) -> [(QueueName, f64, f64); 12] {
         let running = self.running();
         QueueName::ALL.map(|queue_name| {
             let times = running.values().filter(|(of, _)| *of == queue_name);

@@ -40,6 +40,7 @@ impl Scrape {
             sets: all_sets.reader(),
             deployments: all_deployments.reader(),
             controllers,
+            serves_cluster_api: false,
             gate_state,
             cluster: String::new(),
             clock: Clock::Wall,

@@ -15,9 +15,11 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::core::DeserializeGuard;
+use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
+use machinist_api::cluster_api::{OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::{MachinistCluster, MachinistIdentity, MachinistMachine};
 use machinist_core::safety::meltdown::Meltdown;
 use machinist_core::value::id::NodeName;
 use serde::de::DeserializeOwned;
@@ -29,16 +31,15 @@ use crate::cache::{Change, Refresh, Store, WatchedKind, backoff, feed};
 use crate::context::Context;
 use crate::context::GateState;
 use crate::context::clock::Clock;
-use crate::context::key::Kind;
-use crate::context::settings::Settings;
-use crate::controllers::state::TenantState;
+use crate::context::key::{Key, Kind};
+use crate::context::settings::{ClusterApi, Settings};
+use crate::controllers::state::{InfraState, TenantState};
 use crate::drain::{DrainCachesFeed, trim_attachment, trim_budget};
 use crate::driver_calls::call_recorder::CallRecorder;
-use crate::driver_calls::call_slots::CallSlots;
 use crate::driver_calls::capacity::Capacity;
 use crate::driver_calls::class_checks::ClassChecks;
-use crate::driver_calls::creates::Creates;
 use crate::driver_calls::leader_only::LeaderOnly;
+use crate::driver_calls::vm_calls::VmMemory;
 use crate::event_loop::Engine;
 pub use crate::event_loop::ShutdownResult;
 use crate::events::{Author, EventRecorder, EventWriter};
@@ -85,6 +86,7 @@ impl Tenant {
         let (machines, classes, secrets, nodes) =
             (Store::default(), Store::default(), Store::default(), Store::default());
         let (sets, deployments) = (Store::default(), Store::default());
+        let (infra, served) = (InfraStores::default(), self.settings.cluster_api.clone());
         let controllers = self.settings.controllers;
         let drains = DrainCachesFeed::default();
         let tenant = TenantState {
@@ -99,17 +101,15 @@ impl Tenant {
             sets: sets.reader(),
             deployments: deployments.reader(),
             unstarted: Arc::default(),
-            creates: Arc::new(Creates::of(self.identity.clone())),
             deleted: Arc::default(),
-            deletion_requests: Arc::default(),
+            vms: Arc::new(VmMemory::of(self.identity.clone(), outbox.clone(), Key::Machine)),
             node_index: Arc::default(),
-            looks: Arc::default(),
             capacity: Capacity::default(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
             policies: Policies::new(self.ports.policies.clone()),
-            call_slots: Arc::new(CallSlots::new(outbox.clone())),
             class_checks: Arc::new(ClassChecks::new(outbox.clone())),
             meltdown: Arc::new(Mutex::new(Meltdown::new(self.settings.silent_zone_percent))),
+            infra: infra.reader(VmMemory::of(self.identity.clone(), outbox.clone(), Key::InfraMachine)),
             drivers: Arc::new(CallRecorder {
                 drivers: LeaderOnly { drivers: self.ports.drivers.clone(), leads: leads.clone() },
                 history: self.metrics.machine_queries().calls.clone(),
@@ -142,6 +142,7 @@ impl Tenant {
             let api = Api::namespaced(self.control.clone(), &self.namespace);
             watches.start(&mut tasks, api, deployments, |_| {}, (Kind::Deployment, Message::Deployment));
         }
+        watches.start_infra(&mut tasks, &self.control, infra, &served);
         if let Some(target) = &self.target {
             let api = Api::all(target.clone());
             watches.start(&mut tasks, api, nodes, trim_node, (Kind::Node, Message::Node));
@@ -181,6 +182,7 @@ impl Tenant {
             sets: tenant.sets.clone(),
             deployments: tenant.deployments.clone(),
             controllers,
+            serves_cluster_api: tenant.settings.cluster_api.is_served(),
             gate_state: gate_state.clone(),
             cluster: tenant.settings.cluster.clone(),
             clock: self.clock.clone(),
@@ -254,6 +256,68 @@ impl Watches {
                 }
             }
         });
+    }
+}
+
+/// The stores of the kinds for Cluster API.
+#[derive(Default)]
+struct InfraStores {
+    machines: Store<MachinistMachine>,
+    clusters: Store<MachinistCluster>,
+    identities: Store<MachinistIdentity>,
+    owners: Store<OwnerMachine>,
+    owner_clusters: Store<OwnerCluster>,
+}
+
+impl InfraStores {
+    fn reader(&self, memory: VmMemory) -> InfraState {
+        InfraState {
+            machines: self.machines.reader(),
+            clusters: self.clusters.reader(),
+            identities: self.identities.reader(),
+            owners: self.owners.reader(),
+            owner_clusters: self.owner_clusters.reader(),
+            vms: Arc::new(memory),
+            secrets: Arc::default(),
+        }
+    }
+}
+
+impl Watches {
+    fn start_infra(
+        &self,
+        tasks: &mut JoinSet<()>,
+        control: &Client,
+        stores: InfraStores,
+        served: &ClusterApi,
+    ) {
+        let namespace = match served {
+            ClusterApi::Off => return,
+            ClusterApi::EveryNamespace => None,
+            ClusterApi::Namespace(namespace) => Some(namespace.as_str()),
+        };
+        let InfraStores { machines, clusters, identities, owners, owner_clusters } = stores;
+        let kind = (Kind::InfraMachine, Message::InfraMachine);
+        self.start(tasks, within(control, namespace), machines, |_| {}, kind);
+        let kind = (Kind::InfraCluster, Message::InfraCluster);
+        self.start(tasks, within(control, namespace), clusters, |_| {}, kind);
+        let kind = (Kind::InfraIdentity, Message::InfraIdentity);
+        self.start(tasks, Api::all(control.clone()), identities, |_| {}, kind);
+        let kind = (Kind::OwnerMachine, Message::OwnerMachine);
+        self.start(tasks, within(control, namespace), owners, |_| {}, kind);
+        let kind = (Kind::OwnerCluster, Message::OwnerCluster);
+        self.start(tasks, within(control, namespace), owner_clusters, |_| {}, kind);
+    }
+}
+
+/// The objects of one namespace, or of all.
+fn within<T>(client: &Client, namespace: Option<&str>) -> Api<DeserializeGuard<T>>
+where
+    T: Resource<DynamicType = (), Scope = NamespaceResourceScope> + DeserializeOwned,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
     }
 }
 

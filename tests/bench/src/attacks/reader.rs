@@ -47,7 +47,8 @@ impl Drop for Reader {
 
 fn read(port: u16, path: &str) -> std::io::Result<()> {
     let mut connection = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-    write!(connection, "GET {path} HTTP/1.1\r\nhost: cloud\r\n\r\n")?;
+    // In one write: the cloud reads once.
+    connection.write_all(format!("GET {path} HTTP/1.1\r\nhost: cloud\r\n\r\n").as_bytes())?;
     let (mut part, mut taken) = ([0; 8192], 0);
     while taken < LIMIT {
         match connection.read(&mut part)? {

@@ -15,7 +15,7 @@ use machinist_core::scheduling::request_rate::Rate;
 use machinist_core::scheduling::retry;
 use machinist_core::value::error_chain::chain;
 use machinist_runtime::client::clusters::{self, Access};
-use machinist_runtime::context::settings::Controllers;
+use machinist_runtime::context::settings::Settings;
 use machinist_runtime::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -61,34 +61,50 @@ pub(crate) fn clients(
     Ok(Clients { control: control_client, target: target_client })
 }
 
-/// Waits until the API server serves the kinds that the controllers need. Says what is missing while it waits.
-pub(crate) async fn wait_for_kinds(
-    control: &Client,
-    controllers: Controllers,
-    stop: &CancellationToken,
-) -> bool {
-    let mut needed = vec!["machines", "machineclasses"];
-    if controllers.sets || controllers.deployments {
-        needed.extend(["machinesets", "machinedeployments"]);
+/// Kinds of one API group that the controllers need.
+struct NeededKinds {
+    api_version: &'static str,
+    kinds: Vec<&'static str>,
+    /// What makes the cluster serve them.
+    hint: &'static str,
+}
+
+fn needed_kinds(settings: &Settings) -> Vec<NeededKinds> {
+    let mut kinds = vec!["machines", "machineclasses"];
+    if settings.controllers.sets || settings.controllers.deployments {
+        kinds.extend(["machinesets", "machinedeployments"]);
     }
+    let own = NeededKinds { api_version: names::API_VERSION, kinds, hint: "kubectl apply -f deploy/crds" };
+    if !settings.cluster_api.is_served() {
+        return vec![own];
+    }
+    let infrastructure = NeededKinds {
+        api_version: machinist_api::infrastructure::API_VERSION,
+        kinds: vec!["machinistmachines", "machinistclusters", "machinistidentities"],
+        hint: "kubectl apply -f deploy/clusterctl/crds",
+    };
+    let owners = NeededKinds {
+        api_version: machinist_api::cluster_api::API_VERSION,
+        kinds: vec!["machines", "clusters"],
+        hint: "clusterctl init --core cluster-api, at v1.12 or later",
+    };
+    vec![own, infrastructure, owners]
+}
+
+/// Waits until the API server serves the kinds that the controllers need. Says what is missing while it waits.
+pub(crate) async fn wait_for_kinds(control: &Client, settings: &Settings, stop: &CancellationToken) -> bool {
+    let needed = needed_kinds(settings);
     let mut last_problem = String::new();
     let mut looks = 0;
     loop {
-        let problem = match control.list_api_group_resources(names::API_VERSION).await {
-            Ok(list) => {
-                let is_missing =
-                    |kind: &&&str| !list.resources.iter().any(|resource| resource.name == **kind);
-                let missing: Vec<&str> = needed.iter().filter(is_missing).copied().collect();
-                if missing.is_empty() {
-                    return true;
-                }
-                format!("the cluster has no CRDs for {}: kubectl apply -f deploy/crds", missing.join(", "))
+        let mut problem = None;
+        for group in &needed {
+            problem = missing(control, group).await;
+            if problem.is_some() {
+                break;
             }
-            Err(kube::Error::Api(status)) if status.code == 404 => {
-                "the cluster has no CRDs of machine.sapcloud.io: kubectl apply -f deploy/crds".to_owned()
-            }
-            Err(error) => format!("the control cluster does not answer: {}", chain(&error)),
-        };
+        }
+        let Some(problem) = problem else { return true };
         looks += 1;
         if problem != last_problem {
             warn!("{problem}");
@@ -98,5 +114,22 @@ pub(crate) async fn wait_for_kinds(
             () = stop.cancelled() => return false,
             () = tokio::time::sleep(retry::soon(looks).unsigned_abs().min(PAUSE)) => {}
         }
+    }
+}
+
+/// Returns what the API server lacks of these kinds, and how it gets them.
+async fn missing(control: &Client, needed: &NeededKinds) -> Option<String> {
+    let NeededKinds { api_version, kinds, hint } = needed;
+    match control.list_api_group_resources(api_version).await {
+        Ok(list) => {
+            let is_missing = |kind: &&&str| !list.resources.iter().any(|resource| resource.name == **kind);
+            let missing: Vec<&str> = kinds.iter().filter(is_missing).copied().collect();
+            let says = || format!("the cluster has no CRDs for {}: {hint}", missing.join(", "));
+            (!missing.is_empty()).then(says)
+        }
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            Some(format!("the cluster has no CRDs of {api_version}: {hint}"))
+        }
+        Err(error) => Some(format!("the control cluster does not answer: {}", chain(&error))),
     }
 }

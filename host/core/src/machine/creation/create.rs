@@ -66,7 +66,7 @@ pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestam
             Some(Err(error)) => return initialization_failed(view, error, now),
         }
     }
-    created(view, progress, &vm, now)
+    created(view, progress, driver, &vm, now)
 }
 
 /// Returns whether a create may have begun: before it begins, one write puts our finalizer and a priority on the
@@ -301,7 +301,13 @@ fn initialize(view: &MachineView, progress: &MachineProgress) -> MachineStep {
     }
 }
 
-fn created(view: &MachineView, progress: &MachineProgress, found: &FoundVm, now: Timestamp) -> MachineStep {
+fn created(
+    view: &MachineView,
+    progress: &MachineProgress,
+    driver: &DriverFacts,
+    found: &FoundVm,
+    now: Timestamp,
+) -> MachineStep {
     let initialized = progress.initialize.as_ref().and_then(|answer| answer.as_ref().ok());
     let vm = initialized.or(found.vm.as_ref());
     let mut status = StatusChange {
@@ -334,7 +340,9 @@ fn created(view: &MachineView, progress: &MachineProgress, found: &FoundVm, now:
     status.timeout_active = Some(false);
     status.operation = operation(OperationType::Create, OperationState::Successful, OperationNote::Created);
     let message = "the VM is created, and there is no target cluster to join";
-    conclude(status, MachineReason::VmCreated, message, Requeue::Resync)
+    let check = view.vm_check.as_ref().filter(|_| driver.capabilities.status);
+    let wake = check.map_or(Requeue::Resync, |check| join::wake_at(check.next, now));
+    conclude(status, MachineReason::VmCreated, message, wake)
 }
 
 /// Merges the addresses of all answers and removes none. The Node's name is one of them.

@@ -265,6 +265,18 @@ pub enum DriverFact {
     Ready(DriverFacts),
 }
 
+impl DriverFact {
+    /// Returns whether its cloud keeps idempotency keys. A driver that cannot be called makes nothing.
+    pub fn keeps_keys(&self) -> bool {
+        match self {
+            Self::Ready(driver) | Self::Substitute { serving: driver, .. } => {
+                driver.capabilities.idempotency_key
+            }
+            Self::NotChosen | Self::Refused(_) => true,
+        }
+    }
+}
+
 /// The cluster that Nodes join.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one a pass, and a Node is what most passes have")]

@@ -134,6 +134,6 @@ fn sooner(one: Requeue, other: Requeue) -> Requeue {
 }
 
 /// Shortly after this time.
-pub(super) fn wake_at(at: Timestamp, now: Timestamp) -> Requeue {
+pub(crate) fn wake_at(at: Timestamp, now: Timestamp) -> Requeue {
     Requeue::After(at.duration_since(now).max(SignedDuration::ZERO) + SignedDuration::from_secs(1))
 }

@@ -45,6 +45,7 @@ use super::facts::{MachineFact, MachineView, NodeFact, NodePresence, TargetFact}
 use super::step::{PREREQUISITE, rest, write_failed};
 
 use absent::Absence;
+pub(super) use conclusion_part::wake_at;
 use conclusion_part::{ConclusionPart, TaskResult};
 pub(super) use timers::waiting_for_node;
 

@@ -98,7 +98,7 @@ pub(crate) fn differs(old: Option<&Secret>, new: Option<&Secret>) -> bool {
     old.map(judged) != new.map(judged)
 }
 
-fn check(
+pub(crate) fn check(
     tenant: &TenantState,
     class: &ClassName,
     key: &ObjectKey,
@@ -122,7 +122,7 @@ fn name_of(class: &MachineClass) -> ClassName {
 }
 
 /// The plugin that would be called.
-fn plugin_of(driver: &DriverFact) -> Option<&PluginName> {
+pub(crate) fn plugin_of(driver: &DriverFact) -> Option<&PluginName> {
     match driver {
         DriverFact::Ready(facts) | DriverFact::Substitute { serving: facts, .. } => Some(&facts.plugin),
         DriverFact::NotChosen | DriverFact::Refused(_) => None,

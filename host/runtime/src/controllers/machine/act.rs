@@ -1,24 +1,21 @@
 //! Effects on clusters and clouds. Each has a deadline, a precondition, and an outcome; none decides anything.
 
-use futures::future::BoxFuture;
 use kube::Api;
 use machinist_api::{Machine, names};
-use machinist_core::driver::error::Refusal;
 use machinist_core::driver::write_error::ActError;
-use machinist_core::driver::{DriverResult, MachineRequest, is_not_found};
-use machinist_core::machine::{DriverFact, MachineEffect, MachineOutcome, MetaChange};
-use machinist_core::scheduling::vm_checks::CheckResult;
+use machinist_core::machine::{MachineEffect, MachineOutcome, MetaChange};
 use machinist_core::value::id::{Name, NodeName, ObjectKey, ProviderId};
 use serde_json::{Map, Value, json};
 use tracing::info;
 
 use crate::client::errors::within_deadline;
-use crate::client::field_manager::{CREATE_INTENT, CREATE_INTENT_BY, REBOOTS, TOKEN_UNTIL};
-use crate::client::writes::{WriteOutcome, gone_is_done, merge, only};
+use crate::client::field_manager::{REBOOTS, TOKEN_UNTIL};
+use crate::client::writes::{WriteOutcome, finalizer_removed, gone_is_done, merge, only};
 use crate::context::Context;
 use crate::context::key::Kind;
 use crate::controllers::state::TenantState;
 use crate::drain::{self, DrainSlot, Drainer, VolumeDriver};
+use crate::driver_calls::vm_calls::{VmCalls, ask};
 
 use super::node;
 use super::reconcile::Learned;
@@ -26,6 +23,7 @@ use super::request::{UserData, request};
 use super::token::{self, BootstrapToken};
 use crate::controllers::facts::machine::observe::ObservedMachine;
 use crate::controllers::objects::metadata::Metadata;
+use crate::controllers::objects::vm_notes;
 
 /// The outcome of an effect, and the facts that it adds to the reconcile.
 pub(super) struct EffectResult {
@@ -67,19 +65,29 @@ pub(super) async fn perform(
     effect_context: &MachineEffectContext<'_>,
     effect: &MachineEffect,
 ) -> EffectResult {
-    let MachineEffectContext { tenant, context, observed, learned, .. } = *effect_context;
+    let MachineEffectContext { tenant, context, observed, learned, written } = *effect_context;
     let cluster = &tenant.settings.cluster;
     let request = |user_data| request(observed, cluster, user_data, learned.token.as_deref());
+    let calls = VmCalls {
+        drivers: &*tenant.drivers,
+        memory: &tenant.vms,
+        clock: &context.clock,
+        key: &observed.view.machine.key,
+        uid: &observed.view.machine.uid,
+        class: class_name(observed),
+    };
     match effect {
         MachineEffect::AddFinalizer => {
             EffectResult::write(add_finalizer(context, observed).await, MachineOutcome::AddFinalizer)
         }
         MachineEffect::NoteIntent => {
-            let by = tenant.creates.identity();
-            EffectResult::write(note_intent(context, observed, by).await, MachineOutcome::NoteIntent)
+            let by = tenant.vms.creates.identity();
+            let patch = vm_notes::with_intent(&observed.machine.metadata, context.clock.now(), by).patch();
+            EffectResult::write(patch_machine(context, observed, patch).await, MachineOutcome::NoteIntent)
         }
         MachineEffect::CloseIntent => {
-            EffectResult::write(close_intent(effect_context).await, MachineOutcome::CloseIntent)
+            let patch = vm_notes::without_intent(&observed.machine.metadata, written).patch();
+            EffectResult::write(patch_machine(context, observed, patch).await, MachineOutcome::CloseIntent)
         }
         MachineEffect::EnsureToken => match token::ensure(context, &tenant.settings, observed).await {
             Ok(token) => {
@@ -92,30 +100,13 @@ pub(super) async fn perform(
             MachineOutcome::ForgetToken,
         ),
         MachineEffect::ProbeVm => {
-            let began = context.clock.now();
-            let answer = ask(request(UserData::Hidden), |request| tenant.drivers.get_status(request)).await;
-            let (machine, class) = (&observed.view.machine, class_name(observed));
-            tenant.deletion_requests.probed(&machine.key, &machine.uid, class.as_ref(), &answer, began);
-            let looked = match &answer {
-                Ok(_) => CheckResult::Found,
-                Err(error) if is_not_found(error) => CheckResult::Missing,
-                Err(_) => CheckResult::Unknown,
-            };
-            tenant.looks().looked(&machine.key, looked, context.clock.now());
-            EffectResult::call(MachineOutcome::ProbeVm(answer))
+            EffectResult::call(MachineOutcome::ProbeVm(calls.probe(request(UserData::Hidden)).await))
         }
         MachineEffect::CreateVm => {
             // From here on its VM may be there, whatever comes of the call.
             tenant.unstarted.asked(&observed.view.machine.uid);
-            let (uid, clock) = (&observed.view.machine.uid, &context.clock);
-            let noted = (!has_idempotency_keys(observed)).then(|| tenant.creates.begin(uid, clock));
-            let answer = ask(request(UserData::Sent), |request| tenant.drivers.create(request)).await;
-            if let Some(noted) = noted {
-                noted.answered(&answer);
-            }
-            if let Ok(machinist_core::driver::Creation::Created(vm)) = &answer {
-                info!(provider_id = %vm.provider_id, "VM created");
-            }
+            let has_keys = observed.view.driver.keeps_keys();
+            let answer = calls.create(request(UserData::Sent), has_keys).await;
             if let Some(class) = observed.machine.spec.class.name.as_deref() {
                 let namespace = observed.machine.metadata.namespace.as_deref().unwrap_or_default();
                 let is_there =
@@ -125,13 +116,13 @@ pub(super) async fn perform(
             EffectResult::call(MachineOutcome::CreateVm(answer))
         }
         MachineEffect::InitializeVm => {
-            let answer = ask(request(UserData::Sent), |mut request| {
+            let request = request(UserData::Sent).map(|mut request| {
                 // The driver finds the VM by its id also in the reconcile that created it, however late reads of the
                 // cloud are.
                 request.machine.provider_id = learned.provider_id.clone().or(request.machine.provider_id);
-                tenant.drivers.initialize(request)
+                request
             });
-            EffectResult::call(MachineOutcome::InitializeVm(answer.await))
+            EffectResult::call(MachineOutcome::InitializeVm(calls.initialize(request).await))
         }
         MachineEffect::AskPolicies => {
             let opinions = match &observed.policy_query {
@@ -155,20 +146,13 @@ pub(super) async fn perform(
             EffectResult::call(MachineOutcome::RebootVm(answer))
         }
         MachineEffect::DeleteVm => {
-            let answer = ask(request(UserData::Hidden), |request| tenant.drivers.delete(request)).await;
-            // From its answer on: a probe that began before says nothing about it.
-            let machine = &observed.view.machine;
-            tenant.deletion_requests.requested(&machine.key, &machine.uid, &answer, context.clock.now());
-            if answer.is_ok() {
-                info!(provider_id = ?observed.view.machine.provider_id, "VM deletion ordered");
-            }
-            EffectResult::call(MachineOutcome::DeleteVm(answer))
+            EffectResult::call(MachineOutcome::DeleteVm(calls.delete(request(UserData::Hidden)).await))
         }
         MachineEffect::RecordVm { provider_id, node_name, is_proven } => {
             let mark = is_proven.then_some(cluster.as_str());
             let recorded = record_vm(effect_context, mark, provider_id, node_name.as_ref()).await;
             if recorded.is_ok() {
-                tenant.creates.forget(&observed.view.machine.uid);
+                tenant.vms.creates.forget(&observed.view.machine.uid);
             }
             EffectResult {
                 provider_id: Some(provider_id.clone()),
@@ -231,14 +215,6 @@ pub(super) async fn perform(
     }
 }
 
-/// Asks the driver, unless the host refuses the request.
-async fn ask<'a, T>(
-    request: Result<MachineRequest, Refusal>,
-    call: impl FnOnce(MachineRequest) -> BoxFuture<'a, DriverResult<T>>,
-) -> DriverResult<T> {
-    call(request?).await
-}
-
 fn class_name(observed: &ObservedMachine) -> Option<Name> {
     observed.machine.spec.class.name.as_deref().map(Name::new)
 }
@@ -252,17 +228,8 @@ async fn patch_machine(context: &Context, observed: &ObservedMachine, patch: Val
     merge(&machines(context, observed), Kind::Machine, name, patch).await
 }
 
-/// The list of finalizers is written whole, so it must be the list that was read. A successful write also proves that
-/// nobody added our finalizer before: this reconcile is the first.
 async fn add_finalizer(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
-    let meta = &observed.machine.metadata;
-    let mut finalizers = meta.finalizers.clone().unwrap_or_default();
-    if !finalizers.iter().any(|name| name == names::finalizers::MACHINE) {
-        finalizers.push(names::finalizers::MACHINE.to_owned());
-    }
-    let metadata = Metadata::of(meta)
-        .in_version(meta)
-        .with("finalizers", json!(finalizers))
+    let metadata = vm_notes::with_finalizer(&observed.machine.metadata, names::finalizers::MACHINE)
         .with_some("annotations", default_priority(observed));
     patch_machine(context, observed, metadata.patch()).await
 }
@@ -271,36 +238,6 @@ async fn add_finalizer(context: &Context, observed: &ObservedMachine) -> WriteOu
 fn default_priority(observed: &ObservedMachine) -> Option<Value> {
     let priority = json!({ names::annotations::PRIORITY: names::annotations::DEFAULT_PRIORITY });
     (!observed.view.machine.has_priority).then_some(priority)
-}
-
-async fn note_intent(context: &Context, observed: &ObservedMachine, by: &str) -> WriteOutcome {
-    let note = json!({ CREATE_INTENT: context.clock.now().to_string(), CREATE_INTENT_BY: by });
-    let metadata = Metadata::of(&observed.machine.metadata).with("annotations", note);
-    patch_machine(context, observed, metadata.patch()).await
-}
-
-/// Only on the version that is known: a request that is late must not take off the note of a later create.
-async fn close_intent(effect_context: &MachineEffectContext<'_>) -> WriteOutcome {
-    let MachineEffectContext { context, observed, written, .. } = *effect_context;
-    let meta = &observed.machine.metadata;
-    let version = written.or(meta.resource_version.as_deref());
-    let metadata =
-        Metadata::of(meta).with("resourceVersion", json!(version)).with("annotations", no_intent());
-    patch_machine(context, observed, metadata.patch()).await
-}
-
-/// Takes the note of a create off.
-fn no_intent() -> Value {
-    json!({ CREATE_INTENT: null, CREATE_INTENT_BY: null })
-}
-
-fn has_idempotency_keys(observed: &ObservedMachine) -> bool {
-    match &observed.view.driver {
-        DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => {
-            driver.capabilities.idempotency_key
-        }
-        DriverFact::NotChosen | DriverFact::Refused(_) => true,
-    }
 }
 
 async fn note_hooks(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
@@ -319,11 +256,11 @@ async fn record_vm(
 ) -> WriteOutcome {
     let MachineEffectContext { context, observed, learned, .. } = *effect_context;
     // The VM is known: its create needs no note any more.
-    let is_noted = observed.view.machine.create_intent.is_some() || !has_idempotency_keys(observed);
+    let is_noted = observed.view.machine.create_intent.is_some() || !observed.view.driver.keeps_keys();
     let until = learned.token_until.map(|until| json!({ TOKEN_UNTIL: until.to_string() }));
     let mark = mark.filter(|_| observed.view.marks.of_machine.is_none());
     let mark = mark.map(|mark| json!({ names::annotations::CLUSTER_MARK: mark }));
-    let parts = [default_priority(observed), until, mark, is_noted.then(no_intent)];
+    let parts = [default_priority(observed), until, mark, is_noted.then(vm_notes::no_intent)];
     let mut annotations = Map::new();
     for part in parts.into_iter().flatten() {
         if let Value::Object(part) = part {
@@ -350,13 +287,6 @@ async fn delete_machine(context: &Context, observed: &ObservedMachine) -> WriteO
 }
 
 async fn remove_finalizer(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
-    let meta = &observed.machine.metadata;
-    let finalizers: Vec<&String> =
-        meta.finalizers.iter().flatten().filter(|name| *name != names::finalizers::MACHINE).collect();
-    let metadata = Metadata::of(meta).in_version(meta).with("finalizers", json!(finalizers));
-    match patch_machine(context, observed, metadata.patch()).await {
-        Err(ActError::Gone) => Ok(None),
-        // The object is deleted with its last finalizer, so there is no version to wait for.
-        other => other.map(|_| None),
-    }
+    let metadata = vm_notes::without_finalizer(&observed.machine.metadata, names::finalizers::MACHINE);
+    finalizer_removed(patch_machine(context, observed, metadata.patch()).await)
 }

@@ -2,8 +2,6 @@
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::Machine;
-use machinist_core::driver::DriverResult;
-use machinist_core::driver::error::{CallError, Code};
 use machinist_core::machine::{
     EffectTrait, MachineConclusion, MachineEffect, MachineOutcome, MachineProgress, MachineReason,
     MachineStep, Requeue, invariants, step,
@@ -22,8 +20,9 @@ use crate::controllers::state::TenantState;
 use crate::drain::DrainSlot;
 use crate::driver_calls::call_slots::CloudAccount;
 use crate::driver_calls::call_slots::{MachineCallSlots, Purpose};
+use crate::driver_calls::vm_calls::account_signal;
 use crate::events::Event;
-use crate::message::{AccountSignal, Report};
+use crate::message::Report;
 use crate::metrics::Milestone;
 
 use super::act::{self, EffectResult, MachineEffectContext};
@@ -50,7 +49,7 @@ pub(crate) async fn run(
     let reconcile = MachineReconcile {
         tenant,
         context,
-        slots: tenant.call_slots.slots_of(key),
+        slots: tenant.vms.call_slots.slots_of(key),
         observed,
         progress: MachineProgress::default(),
         learned: Learned::default(),
@@ -115,7 +114,7 @@ impl Reconcile for MachineReconcile<'_> {
 
     fn postponed(&mut self, effects: &[MachineEffect], is_first: bool) -> Option<Requeue> {
         if !may_call(&self.slots, &self.observed, is_first, effects) {
-            return Some(Requeue::After(UNTIL_CALLED));
+            return Some(Requeue::After(frame::UNTIL_CALLED));
         }
         if !effects.iter().any(|effect| matches!(effect, MachineEffect::Drain(_))) {
             // The drain has nothing to ask any more: others may.
@@ -217,12 +216,7 @@ impl MachineReconcile<'_> {
     }
 }
 
-/// A Machine without a call slot is requeued when one is free. This is for a message that gets lost.
-const UNTIL_CALLED: SignedDuration = SignedDuration::from_mins(2);
-
-/// Returns whether there is a call slot for these effects. A creation asks before its first effect: nothing may wait
-/// between its note of a create and the call. Any other reconcile that has begun continues; deletions can begin again
-/// at any time.
+/// Returns whether there is a call slot for these effects.
 fn may_call(
     slots: &MachineCallSlots,
     observed: &ObservedMachine,
@@ -231,51 +225,10 @@ fn may_call(
 ) -> bool {
     let machine = &observed.view.machine;
     let is_call = |effect: &MachineEffect| effect.is(EffectTrait::CallsDriver);
-    let purpose = match (machine.deletion.is_some(), machine.provider_id.is_some()) {
-        (true, _) => Purpose::Deletion,
-        (false, false) => Purpose::Creation,
-        (false, true) => Purpose::Probe,
-    };
-    let must_ask = match purpose {
-        Purpose::Deletion => effects.iter().any(is_call),
-        Purpose::Creation => is_first,
-        Purpose::Probe => is_first && effects.iter().any(is_call),
-    };
+    let purpose = Purpose::of(machine.deletion.is_some(), machine.provider_id.is_some());
+    let must_ask = purpose.must_ask(is_first, effects.iter().any(is_call));
     let Some(class) = observed.class.as_deref().filter(|_| must_ask) else { return true };
     slots.enter(CloudAccount::of(class), purpose)
-}
-
-/// Returns whether an outcome shows that the cloud account answers. A permanent error is an answer
-/// to this Machine alone.
-fn account_signal(outcome: &MachineOutcome) -> Option<AccountSignal> {
-    fn of<T>(answer: &DriverResult<T>) -> Option<AccountSignal> {
-        match answer {
-            Ok(_) => Some(AccountSignal::Answered),
-            Err(error) => match error.code() {
-                Code::NotFound | Code::Uninitialized => Some(AccountSignal::Answered),
-                Code::Unknown | Code::DeadlineExceeded | Code::Aborted | Code::Unavailable => {
-                    matches!(error, CallError::Guest(_)).then_some(AccountSignal::Unavailable)
-                }
-                Code::Canceled
-                | Code::InvalidArgument
-                | Code::AlreadyExists
-                | Code::PermissionDenied
-                | Code::ResourceExhausted
-                | Code::FailedPrecondition
-                | Code::OutOfRange
-                | Code::Unimplemented
-                | Code::Internal
-                | Code::DataLoss
-                | Code::Unauthenticated => None,
-            },
-        }
-    }
-    match outcome {
-        MachineOutcome::ProbeVm(answer) | MachineOutcome::InitializeVm(answer) => of(answer),
-        MachineOutcome::CreateVm(answer) => of(answer),
-        MachineOutcome::DeleteVm(answer) => of(answer),
-        _ => None,
-    }
 }
 
 impl Learned {

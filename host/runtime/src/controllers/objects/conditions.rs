@@ -51,6 +51,11 @@ pub(crate) fn is_same(old: &Condition, new: &Condition, repeats: bool) -> bool {
         && is_same_text(&old.message, &new.message, repeats)
 }
 
+/// Returns whether the list has the condition, of the same generation.
+pub(crate) fn is_reported(old: &[Condition], new: &Condition, repeats: bool) -> bool {
+    old.iter().any(|old| is_same(old, new, repeats) && old.observed_generation == new.observed_generation)
+}
+
 /// Two texts say the same. Of a failure that `repeats`, ids that a cloud puts into each of its answers are no
 /// difference.
 pub(crate) fn is_same_text(old: &str, new: &str, repeats: bool) -> bool {

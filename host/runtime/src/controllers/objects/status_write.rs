@@ -50,9 +50,9 @@ pub(crate) struct PublishResult {
 
 impl Published {
     /// Returns the end of a reconcile that concluded with `wake`.
-    pub(crate) fn finish(self, wake: Requeue, own_status: &OwnStatus) -> PublishResult {
+    pub(crate) fn finish(self, wake: Requeue, own_status: Option<&OwnStatus>) -> PublishResult {
         let is_silent = matches!(self, Self::Nothing | Self::Dropped(_)) && wake != Requeue::Gone;
-        let is_unsupported = own_status.is_dropped() && is_silent;
+        let is_unsupported = own_status.is_some_and(OwnStatus::is_dropped) && is_silent;
         let is_frozen = matches!(self, Self::Frozen);
         let retry = |policy| Requeue::Retry { policy, hint: None };
         let (wrote, wake) = match self {
@@ -70,8 +70,8 @@ impl Published {
 
 /// The object with the status.
 pub(crate) struct StatusTarget<'a, K> {
-    /// Whether the server keeps `status.machinist` of its kind.
-    pub own_status: &'a OwnStatus,
+    /// Whether the server keeps `status.machinist` of its kind, if it has that.
+    pub own_status: Option<&'a OwnStatus>,
     pub api: &'a Api<K>,
     /// As it was observed.
     pub seen: &'a ObjectMeta,
@@ -94,7 +94,7 @@ where
     let StatusTarget { own_status, api, seen, version, keeps } = object;
     // Dropped when the answer has arrived.
     let mut send_mode = None;
-    if status.contains_key("machinist") {
+    if let Some(own_status) = own_status.filter(|_| status.contains_key("machinist")) {
         match own_status.send_mode().await {
             SendMode::Dropped => drop(status.remove("machinist")),
             mode => send_mode = Some(mode),
@@ -107,9 +107,9 @@ where
         Ok(object) => {
             let was_kept = keeps(&object);
             let version = object.resource_version().unwrap_or_default();
-            if send_mode.is_none() {
+            let Some(own_status) = own_status.filter(|_| send_mode.is_some()) else {
                 return Published::Version(version);
-            }
+            };
             own_status.was_written(was_kept);
             if !was_kept {
                 debug!("the API server drops status.machinist: its CRDs do not have it");

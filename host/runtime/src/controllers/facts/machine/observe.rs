@@ -79,12 +79,12 @@ pub(crate) fn observe(
     let secrets = class_secrets::of_class(tenant, class.as_deref(), &driver);
     let mut fact = machine_fact(key, &machine, tenant.server_clock.ahead());
     fact.is_unstarted = tenant.unstarted.contains(&fact.uid);
-    fact.create_intent = tenant.creates.intent(&machine, &fact.uid, gate_state, now);
+    fact.create_intent = tenant.vms.creates.intent(&machine.metadata, &fact.uid, gate_state, now);
     if fact.deletion.is_some() {
-        fact.deletion_facts.delete_request = tenant.deletion_requests.of(key, &fact.uid);
+        fact.deletion_facts.delete_request = tenant.vms.deletion_requests.of(key, &fact.uid);
         let class = machine.spec.class.name.as_deref();
         fact.deletion_facts.usual_removal =
-            class.and_then(|class| tenant.deletion_requests.last_duration(&Name::new(class)));
+            class.and_then(|class| tenant.vms.deletion_requests.last_duration(&Name::new(class)));
     }
     let NodeMatch { target, node, conflict } = node_ownership::of(tenant, &machine, &fact, conflict);
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
@@ -96,7 +96,7 @@ pub(crate) fn observe(
         None => tenant.drains.as_ref().map(|drains| drains.in_process_memory(key)).unwrap_or_default(),
     };
     let drain = drain::facts(tenant.drains.as_deref(), name, node.as_deref(), memory, now);
-    let look = tenant.looks().fact(key, &fact.uid, vm_presence(&machine), now);
+    let look = tenant.vms.checks().fact(key, &fact.uid, vm_presence(&machine), now);
     let mut view = MachineView {
         vm_check: Some(look),
         class: class_fact(tenant, &class_key, class.as_deref(), &choice),

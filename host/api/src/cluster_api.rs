@@ -1,0 +1,185 @@
+//! The kinds of Cluster API that an infrastructure provider reads, with the fields that it reads.
+//!
+//! They are Cluster API's own, in its version v1beta2: nothing here is ever written.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Serialize};
+
+use crate::infrastructure::names::labels;
+use crate::kind::kind;
+use crate::lenient;
+
+/// API group of these kinds.
+pub const GROUP: &str = "cluster.x-k8s.io";
+/// Version of these kinds.
+pub const VERSION: &str = "v1beta2";
+/// Group and version of these kinds.
+pub const API_VERSION: &str = "cluster.x-k8s.io/v1beta2";
+
+/// The kind `Machine` of Cluster API.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerMachine {
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub metadata: ObjectMeta,
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub spec: OwnerMachineSpec,
+}
+
+kind!(OwnerMachine, of: crate::cluster_api, scope: NamespaceResourceScope, named: "Machine", plural: "machines",
+    fields: ["metadata" => metadata, "spec" => spec]);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerMachineSpec {
+    /// Name of its Cluster.
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub cluster_name: String,
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub bootstrap: Bootstrap,
+    /// The object that is its VM.
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub infrastructure_ref: ContractReference,
+    /// The failure domain that the VM must be in; empty: any.
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub failure_domain: String,
+}
+
+/// The bootstrap data of a Machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Bootstrap {
+    /// Name of the Secret with the data; empty: there is none yet.
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub data_secret_name: String,
+}
+
+/// A reference to an object of the same namespace, in whatever version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ContractReference {
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub api_group: String,
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub kind: String,
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub name: String,
+}
+
+/// The kind `Cluster` of Cluster API.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerCluster {
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub metadata: ObjectMeta,
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub spec: OwnerClusterSpec,
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub status: OwnerClusterStatus,
+}
+
+kind!(OwnerCluster, of: crate::cluster_api, scope: NamespaceResourceScope, named: "Cluster", plural: "clusters",
+    fields: ["metadata" => metadata, "spec" => spec, "status" => status]);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerClusterSpec {
+    /// Nothing may be done to its objects.
+    #[serde(deserialize_with = "lenient::boolean")]
+    pub paused: Option<bool>,
+    /// The object that is its infrastructure.
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub infrastructure_ref: ContractReference,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerClusterStatus {
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub initialization: ClusterInitialization,
+}
+
+/// The first provision of a Cluster's parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterInitialization {
+    /// Its infrastructure was provided. A Cluster without a reference to any counts as provided.
+    #[serde(deserialize_with = "lenient::boolean")]
+    pub infrastructure_provisioned: Option<bool>,
+}
+
+impl OwnerMachine {
+    /// Returns the name of its Cluster.
+    pub fn cluster(&self) -> Option<&str> {
+        let label = self.metadata.labels.as_ref().and_then(|all| all.get(labels::CLUSTER_NAME));
+        [Some(self.spec.cluster_name.as_str()), label.map(String::as_str)]
+            .into_iter()
+            .flatten()
+            .find(|name| !name.is_empty())
+    }
+}
+
+impl OwnerCluster {
+    pub fn is_paused(&self) -> bool {
+        self.spec.paused == Some(true)
+    }
+
+    /// Returns whether its infrastructure was provided.
+    pub fn has_infrastructure(&self) -> bool {
+        self.status.initialization.infrastructure_provisioned == Some(true)
+    }
+}
+
+impl ContractReference {
+    /// Returns the name of the object, if it is of this group and kind.
+    pub fn named(&self, group: &str, kind: &str) -> Option<&str> {
+        (self.api_group == group && self.kind == kind && !self.name.is_empty()).then_some(self.name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_fields_of_the_contract_are_read_and_all_others_left_alone() {
+        let machine: OwnerMachine = serde_json::from_value(json!({
+            "metadata": { "name": "m", "namespace": "n", "labels": { "cluster.x-k8s.io/cluster-name": "old" } },
+            "spec": {
+                "clusterName": "c",
+                "bootstrap": { "dataSecretName": "m-bootstrap", "configRef": { "kind": "KubeadmConfig" } },
+                "infrastructureRef": {
+                    "apiGroup": "infrastructure.machinist.dev", "kind": "MachinistMachine", "name": "m",
+                },
+                "failureDomain": "a",
+                "version": "v1.36.0",
+            },
+            "status": { "phase": "Pending" },
+        }))
+        .unwrap();
+        assert_eq!(machine.cluster(), Some("c"));
+        assert_eq!(machine.spec.bootstrap.data_secret_name, "m-bootstrap");
+        let reference = &machine.spec.infrastructure_ref;
+        assert_eq!(reference.named("infrastructure.machinist.dev", "MachinistMachine"), Some("m"));
+        assert_eq!(reference.named("infrastructure.cluster.x-k8s.io", "MachinistMachine"), None);
+        assert_eq!(machine.spec.failure_domain, "a");
+
+        let cluster: OwnerCluster = serde_json::from_value(json!({
+            "metadata": { "name": "c" },
+            "spec": { "paused": true, "controlPlaneRef": { "name": "cp" } },
+            "status": { "initialization": { "infrastructureProvisioned": true }, "phase": "Provisioned" },
+        }))
+        .unwrap();
+        assert!(cluster.is_paused() && cluster.has_infrastructure());
+    }
+
+    #[test]
+    fn an_object_without_anything_is_read() {
+        let machine: OwnerMachine = serde_json::from_value(json!({ "spec": null })).unwrap();
+        assert_eq!((machine.cluster(), machine.spec.bootstrap.data_secret_name.as_str()), (None, ""));
+        let cluster: OwnerCluster = serde_json::from_value(json!({ "status": null })).unwrap();
+        assert!(!cluster.is_paused() && !cluster.has_infrastructure());
+    }
+}

@@ -1,0 +1,241 @@
+//! Which keys for Cluster API a change requeues.
+
+use std::collections::BTreeSet;
+
+use machinist_api::cluster_api::{self, OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::names::{annotations, labels};
+use machinist_api::infrastructure::{self, MachinistCluster, MachinistIdentity, MachinistMachine};
+use machinist_core::scheduling::queue::Priority;
+use machinist_core::value::id::{ObjectKey, ProviderName, Uid};
+
+use super::{Engine, Key, Kind};
+use crate::cache::{Change, Groups};
+use crate::controllers::facts::infra_machine::related::owner_name;
+use crate::controllers::objects::metadata::{annotation, label};
+
+/// MachinistMachines by what they depend on. Follows the caches.
+#[derive(Debug, Default)]
+pub(super) struct InfraIndex {
+    by_vm_key: Groups<String, ObjectKey>,
+    /// By the Cluster that their label names, and by the one that their Machine names.
+    by_label: Groups<ObjectKey, ObjectKey>,
+    by_owner: Groups<ObjectKey, ObjectKey>,
+    by_class: Groups<ObjectKey, ObjectKey>,
+}
+
+impl InfraIndex {
+    fn machine(&mut self, key: &ObjectKey, old: Option<&MachinistMachine>, new: Option<&MachinistMachine>) {
+        self.by_vm_key.change(key, old.and_then(vm_key), new.and_then(vm_key));
+        let cluster = |machine: Option<&MachinistMachine>| {
+            let name = label(&machine?.metadata, labels::CLUSTER_NAME)?;
+            Some(ObjectKey::new(key.namespace.as_str(), name))
+        };
+        self.by_label.change(key, cluster(old), cluster(new));
+        let class = |machine: Option<&MachinistMachine>| {
+            let class = machine?.spec.class_ref.as_ref()?;
+            Some(ObjectKey::new(key.namespace.as_str(), &class.name))
+        };
+        self.by_class.change(key, class(old), class(new));
+    }
+
+    /// The machines of a Cluster.
+    pub(super) fn of_cluster(&self, cluster: &ObjectKey) -> BTreeSet<ObjectKey> {
+        self.by_label.of(cluster).into_iter().chain(self.by_owner.of(cluster)).collect()
+    }
+}
+
+fn vm_key(machine: &MachinistMachine) -> Option<String> {
+    annotation(&machine.metadata, annotations::MACHINE_KEY).map(str::to_owned)
+}
+
+impl Engine {
+    pub(super) fn infra_machine_changed(&mut self, change: &Change<MachinistMachine>) {
+        if self.is_unreadable(Kind::InfraMachine, change) {
+            return;
+        }
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        self.infra_index.machine(&change.key, old, new);
+        let key = Key::InfraMachine(change.key.clone());
+        let uid =
+            |machine: Option<&MachinistMachine>| machine.and_then(|machine| machine.metadata.uid.clone());
+        if uid(old) != uid(new) {
+            if let Some(uid) = old.and_then(|old| vm_key(old).or_else(|| old.metadata.uid.clone())) {
+                self.tenant.infra.vms.creates.forget(&Uid::new(uid));
+            }
+            self.forget(&key);
+        }
+        let (before, after) = (old.and_then(vm_key), new.and_then(vm_key));
+        if before != after {
+            let keys = [before, after].into_iter().flatten();
+            let holders: Vec<ObjectKey> =
+                keys.flat_map(|held| self.infra_index.by_vm_key.of(&held)).collect();
+            for holder in holders.into_iter().filter(|holder| *holder != change.key) {
+                self.wake(Key::InfraMachine(holder), Priority::Event);
+            }
+        }
+        if new.is_none() {
+            self.wake_infra_clusters(change.key.namespace.as_str());
+        }
+        self.object_changed(key, change, is_edit);
+        self.seen_change(Kind::InfraMachine, change);
+    }
+
+    pub(super) fn infra_cluster_changed(&mut self, change: &Change<MachinistCluster>) {
+        if self.is_unreadable(Kind::InfraCluster, change) {
+            return;
+        }
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        if old.map(|old| &old.spec) != new.map(|new| &new.spec) {
+            for cluster in [old, new].into_iter().flatten() {
+                if let Some((name, _)) = owner_name(&cluster.metadata, cluster_api::GROUP, "Cluster") {
+                    self.wake_machines_of_cluster(&ObjectKey::new(change.key.namespace.as_str(), name));
+                }
+            }
+        }
+        let is_edit = |old: &MachinistCluster, new: &MachinistCluster| old.spec != new.spec;
+        self.object_changed(Key::InfraCluster(change.key.clone()), change, is_edit);
+        self.seen_change(Kind::InfraCluster, change);
+    }
+
+    /// Few identities exist, and they change seldom.
+    pub(super) fn infra_identity_changed(&mut self, change: &Change<MachinistIdentity>) {
+        if change.old.as_deref().map(|old| &old.spec) != change.new.as_deref().map(|new| &new.spec) {
+            for (key, _) in self.tenant.infra.machines.all() {
+                self.retry_infra_at_once(key);
+            }
+        }
+        self.seen_change(Kind::InfraIdentity, change);
+    }
+
+    pub(super) fn owner_machine_changed(&mut self, change: &Change<OwnerMachine>) {
+        let namespace = change.key.namespace.as_str();
+        let infra = |machine: Option<&OwnerMachine>| {
+            let reference = &machine?.spec.infrastructure_ref;
+            let name = reference.named(infrastructure::GROUP, "MachinistMachine")?;
+            Some(ObjectKey::new(namespace, name))
+        };
+        let cluster = |machine: Option<&OwnerMachine>| Some(ObjectKey::new(namespace, machine?.cluster()?));
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        for (machine, is_new) in [(old, false), (new, true)] {
+            let (Some(infra), Some(cluster)) = (infra(machine), cluster(machine)) else { continue };
+            if is_new {
+                self.infra_index.by_owner.insert(&infra, cluster);
+            } else {
+                self.infra_index.by_owner.remove(&infra, &cluster);
+            }
+        }
+        let facts = |machine: Option<&OwnerMachine>| {
+            machine
+                .map(|machine| (machine.metadata.uid.clone(), machine.spec.clone(), cluster(Some(machine))))
+        };
+        if facts(old) != facts(new) {
+            for machine in [infra(old), infra(new)].into_iter().flatten() {
+                self.retry_infra_at_once(machine);
+            }
+        }
+        self.seen_change(Kind::OwnerMachine, change);
+    }
+
+    pub(super) fn owner_cluster_changed(&mut self, change: &Change<OwnerCluster>) {
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        let facts = |cluster: Option<&OwnerCluster>| {
+            cluster.map(|cluster| {
+                (cluster.metadata.uid.clone(), cluster.spec.clone(), cluster.has_infrastructure())
+            })
+        };
+        if facts(old) != facts(new) {
+            self.wake_machines_of_cluster(&change.key);
+            self.wake_infra_clusters(change.key.namespace.as_str());
+        }
+        self.seen_change(Kind::OwnerCluster, change);
+    }
+
+    /// Machines that wait for one of these drivers are tried at once.
+    pub(super) fn infra_providers_changed(&mut self, providers: &[ProviderName]) {
+        for (key, machine) in self.tenant.infra.machines.all() {
+            let of_class = || {
+                let class = machine.spec.class_ref.as_ref()?;
+                let class = self.tenant.classes.get(&ObjectKey::new(key.namespace.as_str(), &class.name))?;
+                class.provider.clone()
+            };
+            let provider = machine.spec.provider.clone().or_else(of_class);
+            let provider = provider.as_deref().map(ProviderName::folded);
+            if provider.is_some_and(|provider| providers.contains(&provider)) && waits(&machine) {
+                self.retry_infra_at_once(key);
+            }
+        }
+    }
+
+    pub(super) fn wake_infra_of_class(&mut self, class: &ObjectKey) {
+        for machine in self.infra_index.by_class.of(class) {
+            self.retry_infra_at_once(machine);
+        }
+    }
+
+    /// The gate has opened or shut.
+    pub(super) fn wake_waiting_infra(&mut self) {
+        for (key, machine) in self.tenant.infra.machines.all() {
+            if waits(&machine) {
+                self.wake(Key::InfraMachine(key), Priority::Event);
+            }
+        }
+    }
+
+    /// Other objects with the key of this one's VM.
+    pub(super) fn contested_by(&self, key: &Key) -> Vec<ObjectKey> {
+        let Key::InfraMachine(object) = key else { return Vec::new() };
+        let Some(held) = self.tenant.infra.machines.get(object).and_then(|machine| vm_key(&machine)) else {
+            return Vec::new();
+        };
+        self.infra_index.by_vm_key.of(&held).into_iter().filter(|other| other != object).collect()
+    }
+
+    /// The machines that need this MachinistCluster.
+    pub(super) fn machines_of_infra_cluster(&self, key: &Key) -> Vec<ObjectKey> {
+        let Key::InfraCluster(object) = key else { return Vec::new() };
+        let Some(cluster) = self.tenant.infra.clusters.get(object) else { return Vec::new() };
+        let owner = owner_name(&cluster.metadata, cluster_api::GROUP, "Cluster").map(|(name, _)| name);
+        let name = owner.or_else(|| label(&cluster.metadata, labels::CLUSTER_NAME));
+        let Some(name) = name else { return Vec::new() };
+        let machines = self.infra_index.of_cluster(&ObjectKey::new(object.namespace.as_str(), name));
+        machines.into_iter().filter(|machine| self.tenant.infra.machines.get(machine).is_some()).collect()
+    }
+
+    fn wake_machines_of_cluster(&mut self, cluster: &ObjectKey) {
+        for machine in self.infra_index.of_cluster(cluster) {
+            self.retry_infra_at_once(machine);
+        }
+    }
+
+    fn wake_infra_clusters(&mut self, namespace: &str) {
+        for (key, _) in self.tenant.infra.clusters.all() {
+            if key.namespace.as_str() == namespace {
+                self.wake(Key::InfraCluster(key), Priority::Event);
+            }
+        }
+    }
+
+    fn retry_infra_at_once(&mut self, machine: ObjectKey) {
+        if self.tenant.infra.machines.get(&machine).is_none() {
+            return;
+        }
+        let key = Key::InfraMachine(machine);
+        self.ledger.changed(&key);
+        self.wake(key, Priority::Event);
+    }
+}
+
+/// Its VM is not made yet, or is being deleted.
+fn waits(machine: &MachinistMachine) -> bool {
+    !machine.is_provisioned() || machine.metadata.deletion_timestamp.is_some()
+}
+
+/// Somebody wishes for something else. The provider id is no wish: this program writes it.
+fn is_edit(old: &MachinistMachine, new: &MachinistMachine) -> bool {
+    let without_id = |machine: &MachinistMachine| {
+        let mut spec = machine.spec.clone();
+        spec.provider_id = None;
+        spec
+    };
+    old.metadata.generation != new.metadata.generation && without_id(old) != without_id(new)
+}

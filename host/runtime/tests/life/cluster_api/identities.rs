@@ -1,0 +1,90 @@
+//! Credentials: a Secret of the namespace, or a MachinistIdentity that allows the namespace.
+
+use std::time::Duration;
+
+use memory_api::encode;
+use serde_json::{Value, json};
+
+use super::objects::{
+    CLUSTERS, MACHINES, add_cluster, add_machine, empty, find, is_provisioned, of_team, says,
+};
+use crate::fixture::cloud::Habits;
+use crate::fixture::stage::Stage;
+
+const LIMIT: Duration = Duration::from_secs(120);
+const IDENTITIES: &str = "machinistidentities";
+
+/// A stage whose cluster uses identity `central`, with a Secret of another namespace.
+fn with_identity(allowed: &Value) -> Stage {
+    let stage = empty(Habits::default());
+    let data = json!({ "token": encode(b"a central token") });
+    let secret = json!({ "metadata": { "name": "keys", "namespace": "central" }, "data": data });
+    stage.api.create("secrets", &secret).unwrap();
+    let spec =
+        json!({ "secretRef": { "name": "keys", "namespace": "central" }, "allowedNamespaces": allowed });
+    stage.api.create(IDENTITIES, &json!({ "metadata": { "name": "central" }, "spec": spec })).unwrap();
+    stage
+        .api
+        .create("namespaces", &json!({ "metadata": { "name": "team", "labels": { "a": "b" } } }))
+        .unwrap();
+    add_cluster(&stage);
+    let identity = json!({ "kind": "MachinistIdentity", "name": "central" });
+    stage.api.edit(CLUSTERS, &of_team("c"), &json!({ "spec": { "identityRef": identity } })).unwrap();
+    add_machine(&stage, "vm");
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_identity_is_used_where_it_allows_the_namespace_by_name_or_by_label() {
+    for allowed in
+        [json!({}), json!({ "list": ["team"] }), json!({ "selector": { "matchLabels": { "a": "b" } } })]
+    {
+        let stage = with_identity(&allowed);
+        let _host = stage.host_without_target("host");
+        stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+        let secrets = stage.cloud.secrets();
+        assert_eq!(secrets[0].1.values["token"], b"a central token", "{allowed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_identity_for_others_is_refused_until_it_allows_the_namespace() {
+    for refused in
+        [Value::Null, json!({ "list": ["other"] }), json!({ "selector": { "matchLabels": { "a": "c" } } })]
+    {
+        let stage = with_identity(&refused);
+        let _host = stage.host_without_target("host");
+        let is_refused = || says(&stage, "vm", "Ready").1 == "CredentialsRefused";
+        stage.until("it says so", LIMIT, is_refused).await;
+        assert_eq!(stage.cloud.vms(), 0);
+        let allowed = json!({ "spec": { "allowedNamespaces": { "list": ["team"], "selector": null } } });
+        stage.api.edit(IDENTITIES, "central", &allowed).unwrap();
+        stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    }
+}
+
+/// A deletion without credentials would lose the VM.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_waits_for_credentials_that_are_gone() {
+    let stage = empty(Habits::default());
+    let _host = stage.host_without_target("host");
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    tokio::time::sleep(LIMIT).await;
+    let account = stage.api.find("secrets", &of_team("account")).unwrap();
+    stage.api.delete("secrets", &of_team("account")).unwrap();
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    let is_missed = || says(&stage, "vm", "Ready") == ("False".to_owned(), "CredentialsMissing".to_owned());
+    stage.until("it says so", LIMIT, is_missed).await;
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    assert_eq!(stage.cloud.vms(), 1);
+    let mut restored = account;
+    let metadata = restored["metadata"].as_object_mut().unwrap();
+    for field in ["uid", "resourceVersion", "creationTimestamp"] {
+        metadata.remove(field);
+    }
+    stage.api.create("secrets", &restored).unwrap();
+    stage.until("it is gone", Duration::from_secs(900), || find(&stage, "vm").is_none()).await;
+    assert_eq!(stage.cloud.vms(), 0);
+}

@@ -1,0 +1,157 @@
+//! From creation to deletion, without any failure.
+
+use std::time::Duration;
+
+use machinist_api::infrastructure::names::{annotations, finalizers};
+use memory_api::wire::{Call, table};
+use serde_json::{Value, json};
+
+use super::objects::{
+    MACHINES, OWNER_CLUSTERS, OWNERS, TEAM, add_cluster, add_machine, empty, find, is_provisioned, key,
+    of_team, says, served,
+};
+use crate::fixture::cloud::Habits;
+use crate::fixture::stage::{Stage, in_namespace, machine};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn of_machine(call: &Call) -> bool {
+    call.is_request() && call.name.starts_with("vm")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_gets_one_vm_with_three_writes_and_leaves_nothing() {
+    let stage = empty(Habits::default());
+    let _host = stage.host_without_target("host");
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    tokio::time::sleep(LIMIT).await;
+    let requests = stage.wire.records(of_machine);
+    let writes = requests.iter().filter(|record| record.call.is_write()).count();
+    assert_eq!((writes, requests.len()), (3, 4), "{}", table(&requests));
+    let calls = stage.wire.records(|call| call.verb == "CALL");
+    assert_eq!(calls.len(), 1, "one create and no look before it:\n{}", table(&calls));
+
+    let machine = find(&stage, "vm").unwrap();
+    assert_eq!(machine["spec"]["providerID"], "sim:///vm-1");
+    assert_eq!(machine["metadata"]["finalizers"], json!([finalizers::MACHINE]));
+    assert_eq!(machine["metadata"]["annotations"][annotations::MACHINE_KEY], machine["metadata"]["uid"]);
+    assert_eq!(machine["status"]["failureDomain"], "zone-a");
+    assert_eq!(says(&stage, "vm", "Ready"), ("True".to_owned(), "InstanceRunning".to_owned()));
+    assert_eq!(says(&stage, "vm", "Paused"), ("False".to_owned(), "NotPaused".to_owned()));
+    for condition in machine["status"]["conditions"].as_array().unwrap() {
+        assert_eq!(condition["observedGeneration"], machine["metadata"]["generation"], "{condition}");
+    }
+    assert_eq!(stage.events("vm"), ["VmRecorded"]);
+
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    stage.until("it is gone", LIMIT, || find(&stage, "vm").is_none()).await;
+    assert_eq!(stage.cloud.vms(), 0);
+    stage.assert_one_vm_each(1);
+}
+
+/// The create, the credentials and the user data are the driver's; nothing of them is guessed.
+#[tokio::test(start_paused = true)]
+async fn the_driver_gets_the_bootstrap_data_as_it_is_and_the_credentials_of_the_cluster() {
+    let stage = empty(Habits::default());
+    let _host = stage.host_without_target("host");
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    let secrets = stage.cloud.secrets();
+    let (call, brought) = secrets.first().unwrap();
+    assert_eq!(*call, "create");
+    assert_eq!(brought.user_data.as_deref(), Some(&b"#cloud-config"[..]));
+    assert_eq!(brought.values.keys().collect::<Vec<_>>(), ["token"]);
+}
+
+/// Nothing of a deletion reads what may be gone by then.
+#[tokio::test(start_paused = true)]
+async fn a_machine_is_deleted_although_its_owner_its_cluster_and_its_data_are_gone() {
+    let stage = empty(Habits::default());
+    let _host = stage.host_without_target("host");
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    let identity = json!({ "spec": { "identityRef": { "kind": "Secret", "name": "account" } } });
+    stage.api.edit(MACHINES, &of_team("vm"), &identity).unwrap();
+    for (plural, name) in [(OWNERS, "vm"), (OWNER_CLUSTERS, "c"), ("secrets", "vm-data")] {
+        stage.api.delete(plural, &of_team(name)).unwrap();
+    }
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    stage.until("it is gone", LIMIT, || find(&stage, "vm").is_none()).await;
+    assert_eq!(stage.cloud.vms(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_others_removed_is_reported_and_never_made_again() {
+    let stage = empty(Habits::default());
+    let _host = stage.host_without_target("host");
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    stage.cloud.lose("vm");
+    let is_reported = || says(&stage, "vm", "Ready") == ("False".to_owned(), "InstanceDeleted".to_owned());
+    stage.until("the loss is seen", Duration::from_secs(3 * 3_600), is_reported).await;
+    tokio::time::sleep(Duration::from_secs(3 * 3_600)).await;
+    assert!(is_reported() && is_provisioned(&stage, "vm"));
+    stage.assert_one_vm_each(1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_with_a_second_step_and_one_without_keys_serve_both() {
+    let forgetful = Habits { keeps_keys: false, reads_lag: Duration::from_secs(8), initializes: false };
+    let late = Habits { keeps_keys: true, reads_lag: Duration::from_secs(8), initializes: true };
+    for habits in [forgetful, late] {
+        let stage = empty(habits);
+        let _host = stage.host_without_target("host");
+        add_cluster(&stage);
+        add_machine(&stage, "vm");
+        stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+        stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+        stage.until("it is gone", Duration::from_secs(600), || find(&stage, "vm").is_none()).await;
+        assert_eq!(stage.cloud.vms(), 0, "{habits:?}");
+        stage.assert_one_vm_each(1);
+    }
+}
+
+/// Both worlds in one process, in one namespace, with one name.
+#[tokio::test(start_paused = true)]
+async fn a_machine_of_mcm_and_one_of_cluster_api_of_the_same_name_do_not_meet() {
+    let stage = served(Stage::set());
+    *stage.namespace.lock().unwrap() = TEAM;
+    let of_class = |mut object: Value| {
+        object["metadata"]["namespace"] = json!(TEAM);
+        object
+    };
+    stage.api.create("machineclasses", &of_class(crate::fixture::stage::class())).unwrap();
+    let mut account = of_class(crate::fixture::stage::secret());
+    account["metadata"]["name"] = json!("mcm-account");
+    stage.api.create("secrets", &account).unwrap();
+    let reference = json!({ "secretRef": { "name": "mcm-account", "namespace": TEAM } });
+    stage.api.edit("machineclasses", &of_team("small"), &reference).unwrap();
+    let _host = stage.host("host");
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    stage.api.create("machines", &of_class(machine("vm"))).unwrap();
+    let phase = || {
+        let machine = stage.api.find("machines", &of_team("vm")).unwrap_or_default();
+        machine["status"]["currentStatus"]["phase"].as_str().unwrap_or_default().to_owned()
+    };
+    let limit = Duration::from_secs(600);
+    stage.until("both have a VM", limit, || is_provisioned(&stage, "vm") && phase() == "Running").await;
+    assert_eq!(stage.cloud.vms(), 2);
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    stage.until("one is gone", limit, || find(&stage, "vm").is_none()).await;
+    tokio::time::sleep(limit).await;
+    assert_eq!((stage.cloud.vms(), phase().as_str()), (1, "Running"));
+    assert!(stage.api.find("machines", &in_namespace("vm")).is_none());
+    assert!(!key_is_shared(&stage));
+}
+
+/// The key is the object's uid, and that of MCM's Machine another.
+fn key_is_shared(stage: &Stage) -> bool {
+    let machine = stage.api.find("machines", &of_team("vm")).unwrap();
+    find(stage, "vm").is_some() && machine["metadata"]["uid"] == key(stage, "vm")
+}
