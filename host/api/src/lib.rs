@@ -11,7 +11,6 @@
 //! | [`machine`], [`machine_class`], [`machine_set`], [`machine_deployment`] | the four kinds |
 //! | [`template`] | the template of Machines |
 //! | [`infrastructure`] | the kinds of an infrastructure provider of Cluster API |
-//! | [`cluster_api`] | the kinds of Cluster API that such a provider reads |
 //! | [`own_status`] | `status.machinist` |
 //! | [`names`] | finalizers, labels, annotations, Leases: names that other programs read or write |
 //! | [`compat`] | the texts of `lastOperation.description` that other programs read |
@@ -21,7 +20,6 @@
 //! | `kind` | makes a struct a Kubernetes kind |
 //! | [`crd`] | generates the CRDs, with validation rules (CEL) |
 
-pub mod cluster_api;
 pub mod compat;
 pub mod crd;
 pub mod infrastructure;

@@ -1,7 +1,7 @@
 //! Messages to the event loop, from watches, plugins and drains, and the report of a reconcile.
 
 use k8s_openapi::api::core::v1::{Node, Secret};
-use machinist_api::cluster_api::{OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::{MachinistCluster, MachinistIdentity, MachinistMachine};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::machine::Requeue;

@@ -9,10 +9,12 @@
 //! | [`template`] | `MachinistMachineTemplate`: what MachineSets and ClusterClasses make Machines from |
 //! | [`cluster`] | `MachinistCluster` and its template: what the Machines of a cluster share |
 //! | [`identity`] | `MachinistIdentity`: credentials that several namespaces may use |
+//! | [`cluster_api`] | the kinds of Cluster API that such a provider reads |
 //! | [`names`] | labels, annotations and finalizers |
 //! | `definitions` | what their definitions have beside schemas |
 
 pub mod cluster;
+pub mod cluster_api;
 mod definitions;
 pub mod identity;
 pub mod machine;

@@ -1,4 +1,4 @@
-//! Parses `--cluster-api`.
+//! Parses `--cluster-api`: namespaces in which kinds are served.
 
 use machinist_runtime::context::settings::ClusterApi;
 

@@ -60,7 +60,7 @@ pub enum InfraClusterReason {
     WriteFailed,
     Deleted,
     Paused,
-    /// Others provide it.
+    /// Its annotation says that others provide it.
     ManagedElsewhere,
 }
 

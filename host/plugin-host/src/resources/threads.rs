@@ -94,7 +94,10 @@ impl Guests {
             penalty.impose(Instant::now());
         }
         let cpu_time = cpu_time.clone();
-        let counted = poll_fn(move |context| cpu_time.poll(|| Pin::new(&mut call).poll(context)));
+        let counted = poll_fn(move |context| {
+            give_way();
+            cpu_time.poll(|| Pin::new(&mut call).poll(context))
+        });
         AbortOnDropHandle::new(self.low_priority.spawn(counted)).await
     }
 }
@@ -108,13 +111,26 @@ pub(crate) fn is_low_priority() -> bool {
     LOW_PRIORITY.get()
 }
 
+/// Yields the processor to a normal thread that waits for it, where the calling thread has low priority. The kernel may
+/// prefer such a thread to a normal one that has just run, and then keeps it running until the next tick, for
+/// milliseconds.
+pub(crate) fn give_way() {
+    if is_low_priority() {
+        thread::yield_now();
+    }
+}
+
 /// Spawns a task of the call that is polled. The task may outlive the call, such as a connection: its driver pays for
 /// it, and it has the priority of the call, since it runs on the same threads.
 pub(crate) fn spawn<T>(task: T) -> JoinHandle<T::Output>
 where
     T: Future<Output: Send> + Send + 'static,
 {
-    tokio::spawn(paid_by_driver(Box::pin(task)))
+    let mut task = paid_by_driver(Box::pin(task));
+    tokio::spawn(poll_fn(move |context| {
+        give_way();
+        Pin::new(&mut task).poll(context)
+    }))
 }
 
 /// Runs `task` as a part of the call that is polled, also where a task of its own polls it: the call pays, and the task

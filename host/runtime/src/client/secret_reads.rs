@@ -1,4 +1,4 @@
-//! Secrets that are read by name. In all namespaces of a management cluster the host lists no Secrets: it may read those
+//! Secrets that are read by name. In all namespaces of a management cluster the host lists no Secrets: it reads those
 //! that objects name, and no others.
 
 use std::collections::BTreeMap;

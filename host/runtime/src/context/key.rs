@@ -14,7 +14,7 @@ pub(crate) enum Key {
     Deployment(ObjectKey),
     /// A VM of a Machine of Cluster API.
     InfraMachine(ObjectKey),
-    /// What the machines of a cluster of Cluster API share.
+    /// Settings that the machines of a cluster of Cluster API share.
     InfraCluster(ObjectKey),
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Node, Secret};
-use machinist_api::cluster_api::{OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::{MachinistCluster, MachinistIdentity, MachinistMachine};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::safety::meltdown::Meltdown;
@@ -34,7 +34,7 @@ pub(crate) struct InfraState {
     pub owners: StoreReader<OwnerMachine>,
     /// Clusters of Cluster API.
     pub owner_clusters: StoreReader<OwnerCluster>,
-    /// What this process remembers of calls about their VMs.
+    /// The memory of this process about calls for their VMs.
     pub vms: Arc<VmMemory>,
     /// Secrets that are read by name.
     pub secrets: Arc<SecretReads>,
@@ -57,7 +57,7 @@ pub(crate) struct TenantState {
     pub unstarted: Arc<UnstartedMachines>,
     /// Machines and sets that are gone and that the caches still show.
     pub deleted: Arc<DeletedObjects>,
-    /// What this process remembers of calls about VMs of Machines.
+    /// The memory of this process about calls for VMs of Machines.
     pub vms: Arc<VmMemory>,
     /// For which classes clouds have no capacity.
     pub capacity: Capacity,
@@ -72,7 +72,7 @@ pub(crate) struct TenantState {
     pub drivers: Arc<dyn Drivers>,
     /// The health policies, and their answers.
     pub policies: Policies,
-    /// What belongs to the kinds for Cluster API; empty where they are not served.
+    /// Caches and memories for Cluster API; empty where its kinds are not served.
     pub infra: InfraState,
     /// The results of the last checks of classes.
     pub class_checks: Arc<ClassChecks>,

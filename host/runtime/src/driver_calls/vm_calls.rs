@@ -20,7 +20,7 @@ use crate::driver_calls::deletion_requests::DeletionRequests;
 use crate::message::{AccountSignal, Message};
 use crate::ports::Drivers;
 
-/// What this process remembers of calls about the VMs of one kind. Lost with the process.
+/// The memory of this process about calls for the VMs of one kind. Lost with the process.
 pub(crate) struct VmMemory {
     /// How creates of this process ended where clouds keep no keys.
     pub(crate) creates: Creates,

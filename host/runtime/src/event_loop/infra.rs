@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use machinist_api::cluster_api::{self, OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::names::{annotations, labels};
 use machinist_api::infrastructure::{self, MachinistCluster, MachinistIdentity, MachinistMachine};
 use machinist_core::scheduling::queue::Priority;

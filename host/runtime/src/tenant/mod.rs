@@ -18,7 +18,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
-use machinist_api::cluster_api::{OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::{MachinistCluster, MachinistIdentity, MachinistMachine};
 use machinist_core::safety::meltdown::Meltdown;
 use machinist_core::value::id::NodeName;

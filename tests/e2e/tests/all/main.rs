@@ -2,6 +2,7 @@
 
 mod admin;
 mod aws;
+mod cluster_api;
 mod commands;
 mod deployments;
 mod drain;

@@ -65,7 +65,7 @@ pub(crate) fn clients(
 struct NeededKinds {
     api_version: &'static str,
     kinds: Vec<&'static str>,
-    /// What makes the cluster serve them.
+    /// The command that makes the cluster serve them.
     hint: &'static str,
 }
 
@@ -84,7 +84,7 @@ fn needed_kinds(settings: &Settings) -> Vec<NeededKinds> {
         hint: "kubectl apply -f deploy/clusterctl/crds",
     };
     let owners = NeededKinds {
-        api_version: machinist_api::cluster_api::API_VERSION,
+        api_version: machinist_api::infrastructure::cluster_api::API_VERSION,
         kinds: vec!["machines", "clusters"],
         hint: "clusterctl init --core cluster-api, at v1.12 or later",
     };

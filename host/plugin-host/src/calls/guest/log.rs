@@ -49,6 +49,11 @@ impl LogBudget {
         true
     }
 
+    /// Lines so far, also those beyond the bounds.
+    pub(crate) fn lines(&self) -> u64 {
+        self.dropped + u64::from(self.lines)
+    }
+
     /// Lines beyond the bounds.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use machinist_api::cluster_api::{self, OwnerCluster};
 use machinist_api::infrastructure::MachinistCluster;
+use machinist_api::infrastructure::cluster_api::{self, OwnerCluster};
 use machinist_api::infrastructure::names::{annotations, finalizers};
 use machinist_core::infra_cluster::InfraClusterView;
 use machinist_core::value::id::ObjectKey;

@@ -21,17 +21,17 @@ use crate::driver_calls::vm_calls::VmCalls;
 use super::request::request;
 
 /// The outcome of an effect, and the facts that it adds to the reconcile.
-pub(super) struct EffectResult {
+pub(super) struct InfraEffectResult {
     pub(super) outcome: MachineOutcome,
     /// The version that it wrote.
     pub(super) wrote: Option<(Kind, String)>,
     /// The VM, when it is stored from now on.
     pub(super) provider_id: Option<ProviderId>,
-    /// What the driver has returned is stored with it.
+    /// The state that the driver has returned is stored with it.
     pub(super) driver_state_stored: bool,
 }
 
-impl EffectResult {
+impl InfraEffectResult {
     pub(super) fn call(outcome: MachineOutcome) -> Self {
         Self { outcome, wrote: None, provider_id: None, driver_state_stored: false }
     }
@@ -51,13 +51,16 @@ pub(super) struct InfraEffectContext<'a> {
     pub(super) observed: &'a ObservedInfraMachine,
     /// The VM that this reconcile has stored.
     pub(super) stored: Option<&'a ProviderId>,
-    /// What the driver has returned in this reconcile, unless that is stored.
+    /// The state that the driver has returned in this reconcile, unless that is stored.
     pub(super) driver_state: Option<&'a str>,
     /// The last version of the object that this reconcile has written.
     pub(super) written: Option<&'a str>,
 }
 
-pub(super) async fn perform(effect_context: &InfraEffectContext<'_>, effect: &MachineEffect) -> EffectResult {
+pub(super) async fn perform(
+    effect_context: &InfraEffectContext<'_>,
+    effect: &MachineEffect,
+) -> InfraEffectResult {
     let InfraEffectContext { tenant, context, observed, stored, driver_state, written } = *effect_context;
     let (meta, fact) = (&observed.machine.metadata, &observed.view.machine.machine);
     let memory = &*tenant.infra.vms;
@@ -73,47 +76,47 @@ pub(super) async fn perform(effect_context: &InfraEffectContext<'_>, effect: &Ma
     let patch = |patch: Value| patch_machine(context, observed, patch);
     match effect {
         MachineEffect::AddFinalizer => {
-            EffectResult::write(patch(claim(observed)).await, MachineOutcome::AddFinalizer)
+            InfraEffectResult::write(patch(claim(observed)).await, MachineOutcome::AddFinalizer)
         }
         MachineEffect::NoteIntent => {
             let note = vm_notes::with_intent(meta, context.clock.now(), memory.creates.identity());
-            EffectResult::write(patch(note.patch()).await, MachineOutcome::NoteIntent)
+            InfraEffectResult::write(patch(note.patch()).await, MachineOutcome::NoteIntent)
         }
         MachineEffect::CloseIntent => {
             let note = vm_notes::without_intent(meta, written);
-            EffectResult::write(patch(note.patch()).await, MachineOutcome::CloseIntent)
+            InfraEffectResult::write(patch(note.patch()).await, MachineOutcome::CloseIntent)
         }
         MachineEffect::ProbeVm => {
-            EffectResult::call(MachineOutcome::ProbeVm(calls.probe(request(false)).await))
+            InfraEffectResult::call(MachineOutcome::ProbeVm(calls.probe(request(false)).await))
         }
         MachineEffect::CreateVm => {
             let has_keys = observed.view.machine.driver.keeps_keys();
-            EffectResult::call(MachineOutcome::CreateVm(calls.create(request(true), has_keys).await))
+            InfraEffectResult::call(MachineOutcome::CreateVm(calls.create(request(true), has_keys).await))
         }
         MachineEffect::InitializeVm => {
-            EffectResult::call(MachineOutcome::InitializeVm(calls.initialize(request(true)).await))
+            InfraEffectResult::call(MachineOutcome::InitializeVm(calls.initialize(request(true)).await))
         }
         MachineEffect::DeleteVm => {
-            EffectResult::call(MachineOutcome::DeleteVm(calls.delete(request(false)).await))
+            InfraEffectResult::call(MachineOutcome::DeleteVm(calls.delete(request(false)).await))
         }
         MachineEffect::RecordVm { provider_id, .. } => {
             let recorded = patch(record(observed, provider_id, driver_state)).await;
             if recorded.is_ok() {
                 memory.creates.forget(&fact.uid);
             }
-            EffectResult {
+            InfraEffectResult {
                 provider_id: recorded.is_ok().then(|| provider_id.clone()),
                 driver_state_stored: recorded.is_ok(),
-                ..EffectResult::write(recorded, MachineOutcome::RecordVm)
+                ..InfraEffectResult::write(recorded, MachineOutcome::RecordVm)
             }
         }
         MachineEffect::ReleaseFinalizer => {
             let released = vm_notes::without_finalizer(meta, finalizers::MACHINE);
             let released = finalizer_removed(patch(released.patch()).await);
-            EffectResult::write(released, MachineOutcome::ReleaseFinalizer)
+            InfraEffectResult::write(released, MachineOutcome::ReleaseFinalizer)
         }
         // A machine without a Node has none of these: the core asks for them with a target cluster only.
-        other => EffectResult::call(other.refused("an infrastructure machine has no Node")),
+        other => InfraEffectResult::call(other.refused("an infrastructure machine has no Node")),
     }
 }
 

@@ -27,7 +27,7 @@ use crate::events::Event;
 use crate::message::Report;
 use machinist_api::infrastructure::names::annotations::DRIVER_STATE;
 
-use super::act::{self, EffectResult, InfraEffectContext};
+use super::act::{self, InfraEffectContext, InfraEffectResult};
 use super::{events, secrets, status_patch};
 
 /// Reconciles a MachinistMachine. `contested_by`: other objects with the same key.
@@ -49,7 +49,7 @@ pub(crate) async fn run(
     let account = related.account(tenant);
     let gate_state = *context.gate_state.borrow();
     let now = context.clock.now();
-    let observed = observe(tenant, related, read, &gate_state, retry_facts, contested_by, now);
+    let observed = observe(tenant, related, read, &gate_state, (retry_facts, contested_by), now);
     let reconcile = InfraReconcile {
         tenant,
         context,
@@ -72,7 +72,7 @@ struct InfraReconcile<'a> {
     progress: MachineProgress,
     /// The VM that this reconcile has stored.
     stored: Option<ProviderId>,
-    /// What the driver has returned last.
+    /// The state that the driver has returned last.
     driver_state: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl Conclusion for InfraConclusion {
 impl Reconcile for InfraReconcile<'_> {
     type Object = MachinistMachine;
     type Effect = MachineEffect;
-    type Outcome = EffectResult;
+    type Outcome = InfraEffectResult;
     type Conclusion = InfraConclusion;
 
     /// A batch follows a batch only with new outcomes.
@@ -139,7 +139,7 @@ impl Reconcile for InfraReconcile<'_> {
         effect.kind(&self.observed.view.machine.machine)
     }
 
-    async fn perform(&self, effect: &MachineEffect, so_far: &Report) -> EffectResult {
+    async fn perform(&self, effect: &MachineEffect, so_far: &Report) -> InfraEffectResult {
         let effect_context = InfraEffectContext {
             tenant: self.tenant,
             context: self.context,
@@ -151,12 +151,12 @@ impl Reconcile for InfraReconcile<'_> {
         act::perform(&effect_context, effect).await
     }
 
-    fn refused(&self, effect: &MachineEffect, reason: &'static str) -> EffectResult {
-        EffectResult::call(effect.refused(reason))
+    fn refused(&self, effect: &MachineEffect, reason: &'static str) -> InfraEffectResult {
+        InfraEffectResult::call(effect.refused(reason))
     }
 
-    fn learn(&mut self, effect: MachineEffect, result: EffectResult, report: &mut Report) {
-        let EffectResult { outcome, wrote, provider_id, driver_state_stored } = result;
+    fn learn(&mut self, effect: MachineEffect, result: InfraEffectResult, report: &mut Report) {
+        let InfraEffectResult { outcome, wrote, provider_id, driver_state_stored } = result;
         report.wrote.extend(wrote);
         self.stored = provider_id.or(self.stored.take());
         self.driver_state = returned_state(&outcome).or(self.driver_state.take());
@@ -168,7 +168,7 @@ impl Reconcile for InfraReconcile<'_> {
         self.progress.record(outcome);
     }
 
-    /// What the driver returns is kept on the object, since a move loses the status.
+    /// The object keeps the state that the driver returns, since a move loses the status.
     fn metadata(&self, conclusion: &InfraConclusion) -> Option<Value> {
         let state = conclusion.status.last_known_state.as_deref().filter(|state| self.is_new(state))?;
         let metadata = Metadata::of(&self.observed.machine.metadata);

@@ -1,4 +1,4 @@
-//! What an object stores for its VM: the finalizer that holds it, and the note of a create.
+//! Metadata that an object stores for its VM: the finalizer that holds it, and the note of a create.
 
 use jiff::Timestamp;
 use kube::core::ObjectMeta;

@@ -1,4 +1,4 @@
-//! MachinistMachines and MachinistClusters: the infrastructure provider of Cluster API. Its core is played by the tests.
+//! MachinistMachines and MachinistClusters: the infrastructure provider of Cluster API. The tests play its core.
 
 mod clusters;
 mod crashes;

@@ -1,4 +1,4 @@
-//! What a MachinistMachine waits for, and what it says meanwhile.
+//! MachinistMachines that wait for other objects, and their conditions meanwhile.
 
 use std::time::Duration;
 

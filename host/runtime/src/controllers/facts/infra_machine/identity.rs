@@ -13,7 +13,6 @@ const IDENTITY: &str = "MachinistIdentity";
 /// The credentials that an object names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NamedIdentity {
-    /// It names none.
     Nothing,
     /// It names something that it cannot use.
     Unusable(IdentityFact),

@@ -73,9 +73,9 @@ pub(crate) struct ObservedInfraMachine {
     pub(crate) class: ClassSpec,
     /// The mark of its VM.
     pub(crate) cluster_mark: String,
-    /// What the VM gets at boot.
+    /// Bootstrap data, which the VM gets at boot.
     pub(crate) user_data: Option<Vec<u8>>,
-    /// The credentials.
+    /// The data of the Secrets with the credentials.
     pub(crate) values: BTreeMap<String, Vec<u8>>,
     /// The plugins that may get them; `None` for whichever serves.
     pub(crate) plugins: Option<BTreeSet<PluginName>>,
@@ -87,8 +87,7 @@ pub(crate) fn observe(
     related: RelatedObjects,
     secrets: SecretsRead,
     gate_state: &GateState,
-    retry_facts: RetryFacts,
-    contested_by: Vec<ObjectKey>,
+    (retry_facts, contested_by): (RetryFacts, Vec<ObjectKey>),
     now: Timestamp,
 ) -> ObservedInfraMachine {
     let driver = match (&related.class, &related.machine.spec.provider) {

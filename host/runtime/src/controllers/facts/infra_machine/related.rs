@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::core::ObjectMeta;
-use machinist_api::cluster_api::{self, OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::names::{annotations, finalizers, labels};
 use machinist_api::infrastructure::{self, IdentityReference, MachinistCluster, MachinistMachine};
 use machinist_api::{MachineClass, names};

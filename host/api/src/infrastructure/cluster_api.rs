@@ -26,7 +26,7 @@ pub struct OwnerMachine {
     pub spec: OwnerMachineSpec,
 }
 
-kind!(OwnerMachine, of: crate::cluster_api, scope: NamespaceResourceScope, named: "Machine", plural: "machines",
+kind!(OwnerMachine, of: crate::infrastructure::cluster_api, scope: NamespaceResourceScope, named: "Machine", plural: "machines",
     fields: ["metadata" => metadata, "spec" => spec]);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ pub struct OwnerCluster {
     pub status: OwnerClusterStatus,
 }
 
-kind!(OwnerCluster, of: crate::cluster_api, scope: NamespaceResourceScope, named: "Cluster", plural: "clusters",
+kind!(OwnerCluster, of: crate::infrastructure::cluster_api, scope: NamespaceResourceScope, named: "Cluster", plural: "clusters",
     fields: ["metadata" => metadata, "spec" => spec, "status" => status]);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

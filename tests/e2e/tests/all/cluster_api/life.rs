@@ -1,0 +1,107 @@
+//! A machine from creation to deletion, under the rights that `deploy/clusterctl` gives.
+
+use anyhow::{Context, Result, ensure};
+use e2e::{Cloud as _, Lab, LabOptions, eventually, manifests};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use machinist_api::infrastructure::{MachinistCluster, MachinistMachine};
+use serde_json::{Value, json};
+
+use super::core::{add_cluster, add_machine, all, install, provide_cluster};
+use crate::scene::{SIM, hosted, is_gone, runs, turn};
+
+fn provider_spec() -> Value {
+    let class = manifests::class("small", "sim");
+    class.provider_spec.unwrap_or_default()
+}
+
+/// The token that the cloud takes.
+fn token(lab: &Lab) -> Result<String> {
+    let data = lab.cloud.secret("sim").data.unwrap_or_default();
+    let token = data.get("token").context("the cloud has a token")?;
+    Ok(String::from_utf8(token.0.clone())?)
+}
+
+async fn provided(lab: &Lab, name: &str) -> Result<MachinistMachine> {
+    eventually(&format!("{name} has its VM"), async || {
+        let machine = all::<MachinistMachine>(&lab.client).get(name).await?;
+        Ok(machine.is_provisioned().then_some(machine))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_machine_of_cluster_api_lives_beside_one_of_mcm_with_one_vm_each() {
+    let _turn = turn().await;
+    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
+    install(&lab).await.expect("the kinds are installed");
+    hosted(&lab.host_options().with(&["--cluster-api=*"]), async |host| {
+        lab.install_driver(&SIM).await?;
+        let client = &lab.client;
+        add_cluster(client, &token(&lab)?).await?;
+        let cluster = eventually("the cluster is provided", async || {
+            let cluster = all::<MachinistCluster>(client).get("c").await?;
+            let initialization =
+                cluster.status.as_ref().and_then(|status| status.initialization.as_ref()).cloned();
+            Ok((initialization.unwrap_or_default().provisioned == Some(true)).then_some(cluster))
+        })
+        .await?;
+        ensure!(cluster.metadata.finalizers.is_some(), "it stays until its machines are gone");
+        provide_cluster(client).await?;
+
+        let spec = json!({ "provider": "sim", "providerSpec": provider_spec() });
+        add_machine(client, "vm", &spec).await?;
+        let machine = provided(&lab, "vm").await?;
+        let status = machine.status.clone().unwrap_or_default();
+        ensure!(!status.addresses.is_empty(), "{status:?}");
+        ensure!(
+            status.conditions.iter().any(|one| one.type_ == "Ready" && one.status == "True"),
+            "{status:?}"
+        );
+        let generation = machine.metadata.generation;
+        ensure!(status.conditions.iter().all(|one| one.observed_generation == generation), "{status:?}");
+        runs(&lab, "mcm").await?;
+        ensure!(lab.cloud.live_vms().len() == 2, "one VM each: {:?}", lab.cloud.live_vms());
+
+        let id = machine.provider_id().context("its VM is stored")?;
+        let other = Patch::Merge(json!({ "spec": { "providerID": format!("{id}-other") } }));
+        let machines = all::<MachinistMachine>(client);
+        let refused = machines.patch("vm", &PatchParams::default(), &other).await;
+        ensure!(refused.is_err_and(|error| error.to_string().contains("cannot change")), "the id stays");
+
+        machines.delete("vm", &DeleteParams::default()).await?;
+        eventually("the machine is gone", async || Ok(machines.get_opt("vm").await?.is_none().then_some(())))
+            .await?;
+        ensure!(lab.cloud.live_vms().len() == 1, "{:?}", lab.cloud.live_vms());
+        let clusters = all::<MachinistCluster>(client);
+        clusters.delete("c", &DeleteParams::default()).await?;
+        eventually("its cluster is gone", async || Ok(clusters.get_opt("c").await?.is_none().then_some(())))
+            .await?;
+        lab.delete_machine("mcm").await?;
+        is_gone(&lab, "mcm").await?;
+        ensure!(lab.cloud.live_vms().is_empty(), "no VM is left");
+        let errors = host.log_lines("ERROR");
+        ensure!(errors.is_empty(), "{errors:?}");
+        let metrics = host.metrics().await?;
+        ensure!(metrics.sum("machinist_pass_panics_total", &[]) == 0.0, "no pass panicked");
+        lab.clear().await
+    })
+    .await;
+}
+
+/// The two ways of naming a driver exclude each other, and a template makes VMs.
+#[tokio::test]
+async fn the_api_server_refuses_what_contradicts_itself() {
+    let _turn = turn().await;
+    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
+    let checked = async {
+        install(&lab).await?;
+        let both = json!({ "provider": "sim", "classRef": { "name": "small" } });
+        let with_class = json!({ "classRef": { "name": "small" }, "providerSpec": { "a": 1 } });
+        for (number, spec) in [both, with_class, json!({})].iter().enumerate() {
+            let refused = add_machine(&lab.client, &format!("odd-{number}"), spec).await;
+            ensure!(refused.is_err(), "{spec} is refused");
+        }
+        Ok(())
+    };
+    checked.await.unwrap_or_else(|error: anyhow::Error| panic!("{error:#}"));
+}
