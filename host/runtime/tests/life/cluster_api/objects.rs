@@ -101,12 +101,12 @@ pub(crate) fn add_machine_without_data(stage: &Stage, name: &str) {
     let machine = stage.api.create(OWNERS, &json!({ "metadata": meta(name), "spec": spec })).unwrap();
     let mut metadata = meta(name);
     metadata["ownerReferences"] = json!([owner("Machine", &machine)]);
-    stage.api.create(MACHINES, &infra_machine(metadata)).unwrap();
+    stage.api.create(MACHINES, &infra_machine(&metadata)).unwrap();
 }
 
 /// A MachinistMachine that no Machine owns yet.
 pub(crate) fn add_orphan(stage: &Stage, name: &str) {
-    stage.api.create(MACHINES, &infra_machine(meta(name))).unwrap();
+    stage.api.create(MACHINES, &infra_machine(&meta(name))).unwrap();
 }
 
 /// Its Machine sets the owner reference.
@@ -116,7 +116,7 @@ pub(crate) fn adopt(stage: &Stage, name: &str) {
     stage.api.edit(MACHINES, &of_team(name), &metadata).unwrap();
 }
 
-fn infra_machine(metadata: Value) -> Value {
+fn infra_machine(metadata: &Value) -> Value {
     json!({
         "apiVersion": API_VERSION,
         "metadata": metadata,
