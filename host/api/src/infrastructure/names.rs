@@ -27,6 +27,9 @@ pub mod annotations {
     /// On a MachinistMachine: the key of its VM. Written once, before the first call to a cloud, and moved with the
     /// object, whose uid changes when it is moved.
     pub const MACHINE_KEY: &str = "machinist.dev/machine-key";
+    /// On a MachinistMachine: kind and name of its credentials, noted with the key. Its deletion needs them also where
+    /// its cluster is gone.
+    pub const IDENTITY: &str = "machinist.dev/identity";
     /// On a MachinistMachine: what the driver has returned last, and gets back with each call.
     pub const DRIVER_STATE: &str = "machinist.dev/driver-state";
 }

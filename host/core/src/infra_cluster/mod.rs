@@ -88,14 +88,7 @@ pub fn step(view: &InfraClusterView, progress: &InfraClusterProgress) -> InfraCl
         return ends(InfraClusterReason::ManagedElsewhere, message.into(), Requeue::Resync);
     }
     if let Some(cause) = &view.paused {
-        let message = match cause {
-            PauseCause::Cluster(name) => {
-                format!("Cluster {name} is paused: nothing is done until it goes on")
-            }
-            PauseCause::Annotation => "paused by its annotation: take it off to go on".to_owned(),
-            PauseCause::Moved => "this object has moved to another management cluster".to_owned(),
-        };
-        return ends(InfraClusterReason::Paused, message, Requeue::Resync);
+        return ends(InfraClusterReason::Paused, cause.message(), Requeue::Resync);
     }
     if view.is_deleting {
         return deletion(view, progress);

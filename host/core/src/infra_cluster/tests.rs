@@ -62,7 +62,7 @@ fn it_stays_until_none_of_its_machines_is_left() {
 #[test]
 fn nothing_is_done_while_it_is_paused_or_managed_elsewhere() {
     let nothing = InfraClusterProgress::default();
-    let causes = [PauseCause::Cluster("c".into()), PauseCause::Annotation, PauseCause::Moved];
+    let causes = [PauseCause::Cluster("c".into()), PauseCause::Annotation("paused"), PauseCause::Moved];
     for (cause, is_deleting) in causes.into_iter().flat_map(|cause| [(cause.clone(), false), (cause, true)]) {
         let view = InfraClusterView { paused: Some(cause), is_deleting, has_finalizer: true, ..owned() };
         assert_eq!(end(&view, &nothing), InfraClusterReason::Paused);

@@ -43,8 +43,6 @@ pub struct InfraNames {
     pub key: &'static str,
     /// The finalizer that holds an object until its VM is gone.
     pub finalizer: &'static str,
-    /// The annotation that pauses an object.
-    pub paused: &'static str,
     /// The label with the name of the Cluster.
     pub cluster: &'static str,
 }
@@ -75,9 +73,20 @@ pub enum PauseCause {
     /// The Cluster of this name is paused.
     Cluster(String),
     /// The object has the annotation that pauses it.
-    Annotation,
+    Annotation(&'static str),
     /// The object has moved elsewhere, and this copy is being deleted.
     Moved,
+}
+
+impl PauseCause {
+    /// Returns the cause for people, with the way to go on.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Cluster(name) => format!("Cluster {name} is paused: nothing is done until it goes on"),
+            Self::Annotation(name) => format!("paused by the annotation {name}: take it off to go on"),
+            Self::Moved => "this object has moved to another management cluster".to_owned(),
+        }
+    }
 }
 
 /// The bootstrap data of a Machine.

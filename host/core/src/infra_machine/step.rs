@@ -10,7 +10,7 @@ use crate::value::id::ObjectKey;
 
 use super::InfraStep;
 use super::conclusion::{InfraConclusion, InfraReason};
-use super::facts::{InfraMachineView, PauseCause};
+use super::facts::InfraMachineView;
 use super::prerequisites;
 
 /// Returns the next step for an infrastructure machine. Pure: the same arguments give the same step.
@@ -19,7 +19,7 @@ use super::prerequisites;
 /// deletes must not take their VMs along.
 pub fn step(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
     if let Some(cause) = &view.paused {
-        return Step::Finish(paused(view, cause));
+        return Step::Finish(InfraConclusion::paused(cause.message()));
     }
     if !view.contested_by.is_empty() {
         return Step::Finish(contested(view, &view.contested_by));
@@ -97,17 +97,6 @@ fn vm(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> In
         MachineStep::Act(effects) => Step::Act(effects),
         MachineStep::Finish(conclusion) => Step::Finish(InfraConclusion::of(view, progress, conclusion)),
     }
-}
-
-fn paused(view: &InfraMachineView, cause: &PauseCause) -> InfraConclusion {
-    let message = match cause {
-        PauseCause::Cluster(name) => format!("Cluster {name} is paused: nothing is done until it goes on"),
-        PauseCause::Annotation => {
-            format!("paused by the annotation {}: take it off to go on", view.names.paused)
-        }
-        PauseCause::Moved => "this object has moved to another management cluster with its VM".to_owned(),
-    };
-    InfraConclusion::paused(message)
 }
 
 /// Two objects with one key come from a copy or a restore. Nobody knows whose VM it is, so nothing is done for either.

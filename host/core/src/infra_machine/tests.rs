@@ -32,8 +32,7 @@ fn fresh() -> InfraMachineView {
     }
 }
 
-const NAMES: InfraNames =
-    InfraNames { key: "key", finalizer: "finalizer", paused: "paused", cluster: "cluster" };
+const NAMES: InfraNames = InfraNames { key: "key", finalizer: "finalizer", cluster: "cluster" };
 
 fn begun() -> InfraMachineView {
     let mut view = fresh();
@@ -177,7 +176,7 @@ fn a_vm_that_exists_needs_no_bootstrap_data() {
 
 #[test]
 fn while_paused_nothing_happens_in_any_state_deletion_included() {
-    let causes = [PauseCause::Cluster("c".into()), PauseCause::Annotation, PauseCause::Moved];
+    let causes = [PauseCause::Cluster("c".into()), PauseCause::Annotation("paused"), PauseCause::Moved];
     for view in
         [fresh(), begun(), provisioned(), deleting(fresh()), deleting(begun()), deleting(provisioned())]
     {

@@ -19,14 +19,19 @@ impl ConditionStatus {
             _ => Self::Unknown,
         }
     }
+
+    /// The text of a condition.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
 }
 
 impl fmt::Display for ConditionStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        })
+        f.write_str(self.as_str())
     }
 }

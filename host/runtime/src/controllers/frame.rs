@@ -31,11 +31,14 @@ pub(crate) trait ReconciledKind:
 {
     const KIND: Kind;
 
-    /// Whether the API server keeps `status.machinist` of this kind.
-    /// `None`: it has no such part of its status.
-    fn own_status(context: &Context) -> Option<&OwnStatus>;
+    /// Whether the API server keeps `status.machinist` of this kind; `None` for a kind without it.
+    fn own_status(_context: &Context) -> Option<&OwnStatus> {
+        None
+    }
 
-    fn has_own_status(&self) -> bool;
+    fn has_own_status(&self) -> bool {
+        false
+    }
 }
 
 /// The end of a reconcile, as the core concludes it.
@@ -184,7 +187,9 @@ async fn note<R: Reconcile>(
     conclusion: &R::Conclusion,
     report: &mut Report,
 ) -> bool {
-    let is_over = conclusion.wake() == Requeue::Gone || !*context.leads.borrow();
+    let may_write =
+        *context.leads.borrow() && permits(context.gate_state.borrow().gate, EffectKind::ObjectWrite);
+    let is_over = conclusion.wake() == Requeue::Gone || !may_write;
     let Some(patch) = reconcile.metadata(conclusion).filter(|_| !is_over) else { return true };
     let meta = reconcile.object().meta();
     let namespace = meta.namespace.as_deref().unwrap_or_default();
@@ -228,7 +233,8 @@ async fn publish<R: Reconcile>(
 }
 
 /// Implements [`ReconciledKind`] for a kind of `machinist_api`, and [`Conclusion`] for its conclusion. The last
-/// argument returns the kind of a conclusion's status write for the gate.
+/// argument returns the kind of a conclusion's status write for the gate. A kind with `status.machinist` names the field
+/// of the context that says whether the API server keeps it.
 macro_rules! reconciled_kind {
     ($object:ty, $kind:expr, $own_status:ident, $conclusion:ty, $status_kind:expr) => {
         impl $crate::controllers::frame::ReconciledKind for $object {
@@ -245,6 +251,21 @@ macro_rules! reconciled_kind {
             }
         }
 
+        $crate::controllers::frame::conclusion!($conclusion, $status_kind);
+    };
+    ($object:ty, $kind:expr, $conclusion:ty, $status_kind:expr) => {
+        impl $crate::controllers::frame::ReconciledKind for $object {
+            const KIND: $crate::context::key::Kind = $kind;
+        }
+
+        $crate::controllers::frame::conclusion!($conclusion, $status_kind);
+    };
+}
+pub(crate) use reconciled_kind;
+
+/// Implements [`Conclusion`].
+macro_rules! conclusion {
+    ($conclusion:ty, $status_kind:expr) => {
         impl $crate::controllers::frame::Conclusion for $conclusion {
             fn reason(&self) -> &'static str {
                 self.reason.as_str()
@@ -265,4 +286,4 @@ macro_rules! reconciled_kind {
         }
     };
 }
-pub(crate) use reconciled_kind;
+pub(crate) use conclusion;

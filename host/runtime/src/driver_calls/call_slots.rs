@@ -30,7 +30,7 @@ impl CloudAccount {
     /// The account that Machines of this class use.
     pub(crate) fn of(class: &MachineClass) -> Self {
         let provider = ProviderName::folded(class.provider.as_deref().unwrap_or_default());
-        Self { provider, secrets: secret_keys(class) }
+        Self::new(provider, secret_keys(class))
     }
 }
 

@@ -95,18 +95,12 @@ pub(crate) fn class_spec(
     choice: &DriverChoice,
     driver: &DriverFact,
 ) -> ClassSpec {
-    ClassSpec {
-        name: ClassName::new(class.and_then(|class| class.metadata.name.as_deref()).unwrap_or_default()),
-        provider: choice.provider.clone(),
-        spec: class
-            .and_then(|class| class.provider_spec.as_ref())
-            .map_or_else(|| "null".to_owned(), ToString::to_string),
-        node_template: class
-            .and_then(|class| class.node_template.as_ref())
-            .and_then(|template| serde_json::to_string(template).ok()),
-        zones: Vec::new(),
-        driver_digest: choice.pin_for(driver),
-    }
+    let name = class.and_then(|class| class.metadata.name.as_deref()).unwrap_or_default();
+    let spec = class.and_then(|class| class.provider_spec.as_ref());
+    let node_template = class
+        .and_then(|class| class.node_template.as_ref())
+        .and_then(|template| serde_json::to_string(template).ok());
+    ClassSpec { node_template, ..inline_spec(name, spec, choice, driver) }
 }
 
 /// Returns what an object with its own parameters is to a driver: a class of this name.

@@ -17,16 +17,13 @@ use serde_json::{Map, Value, json};
 use crate::client::writes::{WriteOutcome, finalizer_removed, merge};
 use crate::context::Context;
 use crate::context::key::Kind;
-use crate::context::own_status::OwnStatus;
 use crate::controllers::facts::infra_cluster::{ObservedInfraCluster, observe};
-use crate::controllers::frame::{self, Conclusion, Reconcile, ReconciledKind};
-use crate::controllers::objects::conditions::{self, READY};
+use crate::controllers::frame::{self, Reconcile, reconciled_kind};
+use crate::controllers::objects::conditions;
 use crate::controllers::objects::vm_notes;
 use crate::controllers::state::TenantState;
 use crate::events::{About, Event};
 use crate::message::Report;
-
-const PAUSED: &str = "Paused";
 
 /// Reconciles a MachinistCluster. `machines`: those that need it.
 pub(crate) async fn run(
@@ -46,35 +43,7 @@ struct ClusterReconcile<'a> {
     progress: InfraClusterProgress,
 }
 
-impl ReconciledKind for MachinistCluster {
-    const KIND: Kind = Kind::InfraCluster;
-
-    fn own_status(_context: &Context) -> Option<&OwnStatus> {
-        None
-    }
-
-    fn has_own_status(&self) -> bool {
-        false
-    }
-}
-
-impl Conclusion for InfraClusterConclusion {
-    fn reason(&self) -> &'static str {
-        self.reason.as_str()
-    }
-
-    fn message(&self) -> &str {
-        &self.message
-    }
-
-    fn wake(&self) -> Requeue {
-        self.wake
-    }
-
-    fn status_kind(&self) -> EffectKind {
-        EffectKind::StatusWrite
-    }
-}
+reconciled_kind!(MachinistCluster, Kind::InfraCluster, InfraClusterConclusion, |_| EffectKind::StatusWrite);
 
 impl Reconcile for ClusterReconcile<'_> {
     type Object = MachinistCluster;
@@ -174,16 +143,12 @@ fn status(
     let old = current.conditions.as_slice();
     let generation = cluster.metadata.generation;
     let text = (conclusion.reason.as_str(), conclusion.message.as_str());
-    let mut changed = Vec::new();
-    if conclusion.reason == InfraClusterReason::Paused {
-        changed.push(conditions::condition(old, (PAUSED, "True"), text, generation, now));
-    } else {
-        let is_ready = conclusion.reason == InfraClusterReason::Provisioned;
-        let status = if is_ready { "True" } else { "False" };
-        changed.push(conditions::condition(old, (READY, status), text, generation, now));
-        let not_paused = ("NotPaused", "nothing pauses it");
-        changed.push(conditions::condition(old, (PAUSED, "False"), not_paused, generation, now));
-    }
+    let ready = match conclusion.reason {
+        InfraClusterReason::Paused => None,
+        InfraClusterReason::Provisioned => Some("True"),
+        _ => Some("False"),
+    };
+    let changed = conditions::of_contract(old, ready, text, generation, now);
     let mut patch = Map::new();
     if conclusion.reason == InfraClusterReason::Provisioned {
         let provisioned =

@@ -126,12 +126,13 @@ async fn patch_machine(context: &Context, observed: &ObservedInfraMachine, patch
     merge(&api, Kind::InfraMachine, key.name.as_str(), patch).await
 }
 
-/// Finalizer, key and mark in one write, before the first call to a cloud. A key that is there stays: it came with a
+/// Finalizer, key, mark and credentials in one write, before the first call to a cloud. A key that is there stays: it came with a
 /// move.
 fn claim(observed: &ObservedInfraMachine) -> Value {
     let noted = json!({
         annotations::MACHINE_KEY: observed.view.machine.machine.uid.as_str(),
         names::annotations::CLUSTER_MARK: observed.cluster_mark,
+        annotations::IDENTITY: observed.identity,
     });
     vm_notes::with_finalizer(&observed.machine.metadata, finalizers::MACHINE)
         .with("annotations", noted)

@@ -4,10 +4,8 @@ use machinist_core::infra_machine::{InfraConclusion, InfraReason};
 use machinist_core::machine::{MachineEffect, MachineOutcome, MachineReason, Requeue};
 
 use crate::controllers::facts::infra_machine::observe::{ObservedInfraMachine, condition};
-use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY, is_same_text};
+use crate::controllers::objects::conditions::{MESSAGE_BYTES, PAUSED, READY, is_same_text};
 use crate::events::{About, Event, clip};
-
-use super::status_patch::PAUSED;
 
 /// An effect that users see and that no condition shows.
 pub(super) fn of_action(

@@ -14,11 +14,10 @@ use tracing::debug;
 
 use crate::context::Context;
 use crate::context::key::Kind;
-use crate::context::own_status::OwnStatus;
 use crate::controllers::facts::infra_machine::observe::{ObservedInfraMachine, observe};
 use crate::controllers::facts::infra_machine::related::RelatedObjects;
 use crate::controllers::facts::machine::observe::RetryFacts;
-use crate::controllers::frame::{self, Conclusion, Reconcile, ReconciledKind};
+use crate::controllers::frame::{self, Reconcile, reconciled_kind};
 use crate::controllers::objects::metadata::Metadata;
 use crate::controllers::state::TenantState;
 use crate::driver_calls::call_slots::{CloudAccount, MachineCallSlots, Purpose};
@@ -76,35 +75,7 @@ struct InfraReconcile<'a> {
     driver_state: Option<String>,
 }
 
-impl ReconciledKind for MachinistMachine {
-    const KIND: Kind = Kind::InfraMachine;
-
-    fn own_status(_context: &Context) -> Option<&OwnStatus> {
-        None
-    }
-
-    fn has_own_status(&self) -> bool {
-        false
-    }
-}
-
-impl Conclusion for InfraConclusion {
-    fn reason(&self) -> &'static str {
-        self.reason.as_str()
-    }
-
-    fn message(&self) -> &str {
-        &self.message
-    }
-
-    fn wake(&self) -> Requeue {
-        self.wake
-    }
-
-    fn status_kind(&self) -> EffectKind {
-        EffectKind::StatusWrite
-    }
-}
+reconciled_kind!(MachinistMachine, Kind::InfraMachine, InfraConclusion, |_| EffectKind::StatusWrite);
 
 impl Reconcile for InfraReconcile<'_> {
     type Object = MachinistMachine;

@@ -1,17 +1,14 @@
 //! The status of the contract, as a merge patch of the differences.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::infrastructure::MachinistMachine;
 use machinist_core::driver::Address;
-use machinist_core::infra_machine::{InfraConclusion, InfraReason};
+use machinist_core::infra_machine::InfraConclusion;
 use machinist_core::machine::Requeue;
 use machinist_core::machine::node::health::ConditionStatus;
 use serde_json::{Map, Value, json};
 
-use crate::controllers::objects::conditions::{self, READY};
-
-pub(super) const PAUSED: &str = "Paused";
+use crate::controllers::objects::conditions;
 
 /// `None` without differences. Times alone are no difference. `generation`: the one that this reconcile has seen or
 /// made.
@@ -36,37 +33,14 @@ pub(super) fn of(
         patch.insert("failureDomain".to_owned(), json!(domain.as_str()));
     }
     let old = current.conditions.as_slice();
-    let changed = changed(old, conclusion, generation, now);
+    let ready = change.ready.map(ConditionStatus::as_str);
+    let text = (conclusion.reason.as_str(), conclusion.message.as_str());
+    let changed = conditions::of_contract(old, ready, text, generation, now);
     let repeats = matches!(conclusion.wake, Requeue::Retry { .. });
     if !changed.iter().all(|new| conditions::is_reported(old, new, repeats)) {
         patch.insert("conditions".to_owned(), json!(conditions::merged(old, &changed)));
     }
     (!patch.is_empty()).then_some(patch)
-}
-
-fn changed(
-    old: &[Condition],
-    conclusion: &InfraConclusion,
-    generation: Option<i64>,
-    now: Timestamp,
-) -> Vec<Condition> {
-    let is_paused = conclusion.reason == InfraReason::Paused;
-    let text = (conclusion.reason.as_str(), conclusion.message.as_str());
-    let paused = if is_paused {
-        conditions::condition(old, (PAUSED, "True"), text, generation, now)
-    } else {
-        let text = ("NotPaused", "nothing pauses it");
-        conditions::condition(old, (PAUSED, "False"), text, generation, now)
-    };
-    let ready = conclusion.status.ready.map(|status| {
-        let status = match status {
-            ConditionStatus::True => "True",
-            ConditionStatus::False => "False",
-            ConditionStatus::Unknown => "Unknown",
-        };
-        conditions::condition(old, (READY, status), text, generation, now)
-    });
-    ready.into_iter().chain([paused]).collect()
 }
 
 fn address(address: &Address) -> Value {

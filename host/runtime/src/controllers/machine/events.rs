@@ -124,11 +124,7 @@ fn of_condition(observed: &ObservedMachine, condition: &MachineCondition) -> Eve
 }
 
 fn has_changed(observed: &ObservedMachine, condition: &MachineCondition) -> bool {
-    let status = match condition.status {
-        ConditionStatus::True => "True",
-        ConditionStatus::False => "False",
-        ConditionStatus::Unknown => "Unknown",
-    };
+    let status = condition.status.as_str();
     let stored = stored(observed, condition.kind.as_str());
     stored.is_none_or(|stored| stored.reason != condition.reason || stored.status != status)
 }

@@ -1,4 +1,4 @@
-//! Conditions in `status.machinist`, and which differences count.
+//! Conditions in `status.machinist` and those of Cluster API's contract, and which differences count.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -30,6 +30,26 @@ pub(crate) fn condition(
         last_transition_time: since
             .map_or(machinist_api::value::time(now), |old| old.last_transition_time.clone()),
     }
+}
+
+/// Condition of Cluster API's contract: whether an object is paused.
+pub(crate) const PAUSED: &str = "Paused";
+
+/// Returns the conditions of Cluster API's contract that a reconcile concludes. A paused object leaves `Ready` as it
+/// is; `ready` is its status otherwise.
+pub(crate) fn of_contract(
+    old: &[Condition],
+    ready: Option<&str>,
+    text: (&str, &str),
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let Some(ready) = ready else { return vec![condition(old, (PAUSED, "True"), text, generation, now)] };
+    let not_paused = ("NotPaused", "nothing pauses it");
+    vec![
+        condition(old, (READY, ready), text, generation, now),
+        condition(old, (PAUSED, "False"), not_paused, generation, now),
+    ]
 }
 
 /// Returns `status.machinist` with the changed conditions; `None` if it says the same already.

@@ -6,9 +6,7 @@ use machinist_api::infrastructure::names::{annotations, finalizers};
 use memory_api::wire::table;
 use serde_json::json;
 
-use super::objects::{
-    CLUSTERS, MACHINES, add_cluster, add_machine, condition, empty, find, is_provisioned, of_team,
-};
+use super::objects::{CLUSTERS, MACHINES, add_cluster, condition, empty, find, of_team, provided};
 use crate::fixture::cloud::Habits;
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -34,11 +32,7 @@ async fn a_cluster_is_provided_with_its_failure_domains_and_two_writes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_stays_until_its_last_machine_is_gone() {
-    let stage = empty(Habits::default());
-    let _host = stage.host_without_target("host");
-    add_cluster(&stage);
-    add_machine(&stage, "vm");
-    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    let (stage, _host) = provided().await;
     tokio::time::sleep(LIMIT).await;
     stage.api.delete(CLUSTERS, &of_team("c")).unwrap();
     tokio::time::sleep(LIMIT).await;

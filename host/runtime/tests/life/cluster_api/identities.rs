@@ -6,7 +6,7 @@ use memory_api::encode;
 use serde_json::{Value, json};
 
 use super::objects::{
-    CLUSTERS, MACHINES, add_cluster, add_machine, empty, find, is_provisioned, of_team, says,
+    CLUSTERS, MACHINES, add_cluster, add_machine, empty, find, is_provisioned, of_team, provided, says,
 };
 use crate::fixture::cloud::Habits;
 use crate::fixture::stage::Stage;
@@ -66,11 +66,7 @@ async fn an_identity_for_others_is_refused_until_it_allows_the_namespace() {
 /// A deletion without credentials would lose the VM.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_waits_for_credentials_that_are_gone() {
-    let stage = empty(Habits::default());
-    let _host = stage.host_without_target("host");
-    add_cluster(&stage);
-    add_machine(&stage, "vm");
-    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    let (stage, _host) = provided().await;
     tokio::time::sleep(LIMIT).await;
     let account = stage.api.find("secrets", &of_team("account")).unwrap();
     stage.api.delete("secrets", &of_team("account")).unwrap();
@@ -87,4 +83,33 @@ async fn a_deletion_waits_for_credentials_that_are_gone() {
     stage.api.create("secrets", &restored).unwrap();
     stage.until("it is gone", Duration::from_secs(900), || find(&stage, "vm").is_none()).await;
     assert_eq!(stage.cloud.vms(), 0);
+}
+
+/// A class shares provider and parameters with machines of machine-controller-manager, and its credentials where they
+/// are in the machine's own namespace.
+#[tokio::test(start_paused = true)]
+async fn a_class_gives_its_parameters_and_only_credentials_of_the_same_namespace() {
+    for (namespace, reason) in [("team", "InstanceRunning"), ("central", "CredentialsRefused")] {
+        let stage = empty(Habits::default());
+        *stage.namespace.lock().unwrap() = "team";
+        let data = json!({ "token": encode(b"a token of the class"), "userData": encode(b"of the class") });
+        let secret = json!({ "metadata": { "name": "of-class", "namespace": namespace }, "data": data });
+        stage.api.create("secrets", &secret).unwrap();
+        let mut class = crate::fixture::stage::class();
+        class["metadata"]["namespace"] = json!("team");
+        class["secretRef"] = json!({ "name": "of-class", "namespace": namespace });
+        stage.api.create("machineclasses", &class).unwrap();
+        add_cluster(&stage);
+        stage.api.edit(CLUSTERS, &of_team("c"), &json!({ "spec": { "identityRef": null } })).unwrap();
+        add_machine(&stage, "vm");
+        let spec = json!({ "provider": null, "providerSpec": null, "classRef": { "name": "small" } });
+        stage.api.edit(MACHINES, &of_team("vm"), &json!({ "spec": spec })).unwrap();
+        let _host = stage.host_without_target("host");
+        stage.until(reason, LIMIT, || says(&stage, "vm", "Ready").1 == reason).await;
+        assert_eq!(stage.cloud.vms(), usize::from(namespace == "team"));
+        if let Some((_, brought)) = stage.cloud.secrets().first() {
+            assert_eq!(brought.values["token"], b"a token of the class");
+            assert_eq!(brought.user_data.as_deref(), Some(&b"#cloud-config"[..]), "not that of the class");
+        }
+    }
 }

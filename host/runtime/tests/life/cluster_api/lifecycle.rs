@@ -7,8 +7,8 @@ use memory_api::wire::{Call, table};
 use serde_json::{Value, json};
 
 use super::objects::{
-    MACHINES, OWNER_CLUSTERS, OWNERS, TEAM, add_cluster, add_machine, empty, find, is_provisioned, key,
-    of_team, says, served,
+    CLUSTERS, MACHINES, OWNER_CLUSTERS, OWNERS, TEAM, add_cluster, add_machine, empty, find, is_provisioned,
+    key, of_team, provided, says, served,
 };
 use crate::fixture::cloud::Habits;
 use crate::fixture::stage::{Stage, in_namespace, machine};
@@ -21,11 +21,7 @@ fn of_machine(call: &Call) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_gets_one_vm_with_three_writes_and_leaves_nothing() {
-    let stage = empty(Habits::default());
-    let _host = stage.host_without_target("host");
-    add_cluster(&stage);
-    add_machine(&stage, "vm");
-    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    let (stage, _host) = provided().await;
     tokio::time::sleep(LIMIT).await;
     let requests = stage.wire.records(of_machine);
     let writes = requests.iter().filter(|record| record.call.is_write()).count();
@@ -54,11 +50,7 @@ async fn a_machine_gets_one_vm_with_three_writes_and_leaves_nothing() {
 /// The create, the credentials and the user data are the driver's; nothing of them is guessed.
 #[tokio::test(start_paused = true)]
 async fn the_driver_gets_the_bootstrap_data_as_it_is_and_the_credentials_of_the_cluster() {
-    let stage = empty(Habits::default());
-    let _host = stage.host_without_target("host");
-    add_cluster(&stage);
-    add_machine(&stage, "vm");
-    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    let (stage, _host) = provided().await;
     let secrets = stage.cloud.secrets();
     let (call, brought) = secrets.first().unwrap();
     assert_eq!(*call, "create");
@@ -69,28 +61,23 @@ async fn the_driver_gets_the_bootstrap_data_as_it_is_and_the_credentials_of_the_
 /// Nothing of a deletion reads what may be gone by then.
 #[tokio::test(start_paused = true)]
 async fn a_machine_is_deleted_although_its_owner_its_cluster_and_its_data_are_gone() {
-    let stage = empty(Habits::default());
-    let _host = stage.host_without_target("host");
-    add_cluster(&stage);
-    add_machine(&stage, "vm");
-    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
-    let identity = json!({ "spec": { "identityRef": { "kind": "Secret", "name": "account" } } });
-    stage.api.edit(MACHINES, &of_team("vm"), &identity).unwrap();
-    for (plural, name) in [(OWNERS, "vm"), (OWNER_CLUSTERS, "c"), ("secrets", "vm-data")] {
+    let (stage, _host) = provided().await;
+    let unheld = json!({ "metadata": { "finalizers": null } });
+    stage.api.edit(CLUSTERS, &of_team("c"), &unheld).unwrap();
+    for (plural, name) in [(OWNERS, "vm"), (OWNER_CLUSTERS, "c"), (CLUSTERS, "c"), ("secrets", "vm-data")] {
         stage.api.delete(plural, &of_team(name)).unwrap();
     }
     stage.api.delete(MACHINES, &of_team("vm")).unwrap();
     stage.until("it is gone", LIMIT, || find(&stage, "vm").is_none()).await;
     assert_eq!(stage.cloud.vms(), 0);
+    let secrets = stage.cloud.secrets();
+    let (_, brought) = secrets.iter().rfind(|(call, _)| *call == "delete").unwrap();
+    assert_eq!(brought.values.keys().collect::<Vec<_>>(), ["token"], "it still has its credentials");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_vm_that_others_removed_is_reported_and_never_made_again() {
-    let stage = empty(Habits::default());
-    let _host = stage.host_without_target("host");
-    add_cluster(&stage);
-    add_machine(&stage, "vm");
-    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    let (stage, _host) = provided().await;
     stage.cloud.lose("vm");
     let is_reported = || says(&stage, "vm", "Ready") == ("False".to_owned(), "InstanceDeleted".to_owned());
     stage.until("the loss is seen", Duration::from_secs(3 * 3_600), is_reported).await;

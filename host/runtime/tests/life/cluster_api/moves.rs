@@ -6,10 +6,7 @@ use machinist_api::infrastructure::names::annotations;
 use memory_api::wire::table;
 use serde_json::{Value, json};
 
-use super::objects::{
-    MACHINES, OWNER_CLUSTERS, add_cluster, add_machine, empty, find, is_provisioned, of_team, says,
-};
-use crate::fixture::cloud::Habits;
+use super::objects::{MACHINES, OWNER_CLUSTERS, add_machine, find, is_provisioned, of_team, provided, says};
 use crate::fixture::stage::Stage;
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -18,19 +15,10 @@ fn pause(stage: &Stage, paused: bool) {
     stage.api.edit(OWNER_CLUSTERS, &of_team("c"), &json!({ "spec": { "paused": paused } })).unwrap();
 }
 
-async fn provided() -> (Stage, crate::fixture::stage::Host) {
-    let stage = empty(Habits::default());
-    let host = stage.host_without_target("host");
-    add_cluster(&stage);
-    add_machine(&stage, "vm");
-    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
-    tokio::time::sleep(LIMIT).await;
-    (stage, host)
-}
-
 #[tokio::test(start_paused = true)]
 async fn nothing_reaches_the_cloud_while_the_cluster_is_paused_and_a_deletion_continues_after_it() {
     let (stage, _host) = provided().await;
+    tokio::time::sleep(LIMIT).await;
     pause(&stage, true);
     let is_paused = || says(&stage, "vm", "Paused") == ("True".to_owned(), "Paused".to_owned());
     stage.until("it says so", LIMIT, is_paused).await;
@@ -50,6 +38,7 @@ async fn nothing_reaches_the_cloud_while_the_cluster_is_paused_and_a_deletion_co
 #[tokio::test(start_paused = true)]
 async fn the_annotation_pauses_one_object() {
     let (stage, _host) = provided().await;
+    tokio::time::sleep(LIMIT).await;
     let paused = |value: Value| json!({ "metadata": { "annotations": { annotations::PAUSED: value } } });
     stage.api.edit(MACHINES, &of_team("vm"), &paused(json!(""))).unwrap();
     stage.api.delete(MACHINES, &of_team("vm")).unwrap();
@@ -64,6 +53,7 @@ async fn the_annotation_pauses_one_object() {
 #[tokio::test(start_paused = true)]
 async fn a_moved_machine_keeps_its_vm_and_gets_its_status_back() {
     let (stage, host) = provided().await;
+    tokio::time::sleep(LIMIT).await;
     pause(&stage, true);
     tokio::time::sleep(LIMIT).await;
     let old = find(&stage, "vm").unwrap();

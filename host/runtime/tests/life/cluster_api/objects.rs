@@ -1,5 +1,7 @@
 //! The objects of a workload cluster, as Cluster API and its users make them.
 
+use std::time::Duration;
+
 use machinist_api::infrastructure::API_VERSION;
 use machinist_api::infrastructure::names::annotations;
 use machinist_runtime::context::settings::ClusterApi;
@@ -7,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::cloud::Habits;
 use crate::fixture::kubelet::KubeletHabits;
-use crate::fixture::stage::Stage;
+use crate::fixture::stage::{Host, Stage};
 use memory_api::encode;
 
 /// The namespace of the workload cluster, which is not that of MCM's kinds.
@@ -150,4 +152,15 @@ pub(crate) fn is_provisioned(stage: &Stage, name: &str) -> bool {
 pub(crate) fn key(stage: &Stage, name: &str) -> String {
     let machine = find(stage, name).unwrap();
     machine["metadata"]["annotations"][annotations::MACHINE_KEY].as_str().unwrap_or_default().to_owned()
+}
+
+/// A stage with a host and the machine `vm`, which has its VM.
+pub(crate) async fn provided() -> (Stage, Host) {
+    let stage = empty(Habits::default());
+    let host = stage.host_without_target("host");
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    let limit = Duration::from_secs(60);
+    stage.until("the VM is provided", limit, || is_provisioned(&stage, "vm")).await;
+    (stage, host)
 }

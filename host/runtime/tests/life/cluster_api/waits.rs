@@ -8,8 +8,8 @@ use memory_api::wire::table;
 use serde_json::json;
 
 use super::objects::{
-    MACHINES, OWNERS, add_bootstrap, add_cluster, add_cluster_alone, add_machine, add_machine_without_data,
-    add_orphan, adopt, empty, find, is_provisioned, name_bootstrap, of_team, provide_cluster, says,
+    MACHINES, OWNERS, add_bootstrap, add_cluster, add_cluster_alone, add_machine_without_data, add_orphan,
+    adopt, empty, find, is_provisioned, name_bootstrap, of_team, provide_cluster, provided, says,
 };
 use crate::fixture::cloud::Habits;
 use crate::fixture::stage::Stage;
@@ -111,11 +111,7 @@ async fn a_machine_without_a_driver_waits_for_it() {
 /// A copy of an object, or a restore: nobody knows whose VM it is.
 #[tokio::test(start_paused = true)]
 async fn two_objects_with_one_key_say_so_and_nothing_is_done_to_the_vm() {
-    let stage = empty(Habits::default());
-    let _host = stage.host_without_target("host");
-    add_cluster(&stage);
-    add_machine(&stage, "vm");
-    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    let (stage, _host) = provided().await;
     let key = super::objects::key(&stage, "vm");
     add_bootstrap(&stage, "copy");
     add_machine_without_data(&stage, "copy");

@@ -58,6 +58,30 @@ pub(crate) fn named(
     }
 }
 
+/// Returns the credentials of a class. The host may read any Secret whose name it knows, and a class is its author's
+/// word: only Secrets of the machine's own namespace are used.
+pub(crate) fn of_class(secrets: Vec<ObjectKey>, namespace: &str) -> NamedIdentity {
+    if let Some(foreign) = secrets.iter().find(|secret| secret.namespace.as_str() != namespace) {
+        let message = format!(
+            "the MachineClass names Secret {foreign} of another namespace: set identityRef to a MachinistIdentity that \
+             allows namespace {namespace}"
+        );
+        return NamedIdentity::Unusable(IdentityFact::Refused(message));
+    }
+    if secrets.is_empty() { NamedIdentity::Nothing } else { NamedIdentity::Secrets(secrets) }
+}
+
+/// The text of a reference in an annotation.
+pub(crate) fn text(reference: &IdentityReference) -> String {
+    format!("{}/{}", reference.kind, reference.name)
+}
+
+/// Parses such a text.
+pub(crate) fn parse(text: &str) -> Option<IdentityReference> {
+    let (kind, name) = text.split_once('/')?;
+    Some(IdentityReference { kind: kind.to_owned(), name: name.to_owned() })
+}
+
 /// Returns whether the labels of the namespace decide about the use of an identity.
 pub(crate) fn needs_labels(reference: &IdentityReference, find: FindIdentity<'_>) -> bool {
     reference.kind == IDENTITY
@@ -110,6 +134,24 @@ mod tests {
             let NamedIdentity::Unusable(IdentityFact::Refused(message)) = found else { panic!("{found:?}") };
             assert!(message.contains("allowedNamespaces"), "{message}");
         }
+    }
+
+    #[test]
+    fn a_class_reaches_no_secret_of_another_namespace() {
+        let own = vec![ObjectKey::new("team", "account")];
+        assert_eq!(of_class(own.clone(), "team"), NamedIdentity::Secrets(own.clone()));
+        let both = [own, vec![ObjectKey::new("kube-system", "admin")]].concat();
+        let found = of_class(both, "team");
+        let NamedIdentity::Unusable(IdentityFact::Refused(message)) = found else { panic!("{found:?}") };
+        assert!(message.contains("kube-system/admin"), "{message}");
+        assert_eq!(of_class(Vec::new(), "team"), NamedIdentity::Nothing);
+    }
+
+    #[test]
+    fn a_reference_reads_back_from_an_annotation() {
+        let reference = reference(IDENTITY);
+        assert_eq!(parse(&text(&reference)), Some(reference));
+        assert_eq!(parse("account"), None);
     }
 
     #[test]

@@ -28,7 +28,7 @@ use machinist_core::scheduling::vm_checks::ReportedVm;
 use machinist_core::value::id::{ClassName, ObjectKey, PluginName, ProviderId, Uid};
 use machinist_core::value::phase::{OperationState, OperationType, Phase};
 
-use super::identity::NamedIdentity;
+use super::identity::{self, NamedIdentity};
 use super::related::RelatedObjects;
 use crate::context::GateState;
 use crate::context::settings::Settings;
@@ -47,7 +47,6 @@ const BOOTSTRAP_VALUE: &str = "value";
 static NAMES: InfraNames = InfraNames {
     key: annotations::MACHINE_KEY,
     finalizer: finalizers::MACHINE,
-    paused: annotations::PAUSED,
     cluster: labels::CLUSTER_NAME,
 };
 
@@ -73,6 +72,8 @@ pub(crate) struct ObservedInfraMachine {
     pub(crate) class: ClassSpec,
     /// The mark of its VM.
     pub(crate) cluster_mark: String,
+    /// Kind and name of its credentials.
+    pub(crate) identity: Option<String>,
     /// Bootstrap data, which the VM gets at boot.
     pub(crate) user_data: Option<Vec<u8>>,
     /// The data of the Secrets with the credentials.
@@ -107,6 +108,7 @@ pub(crate) fn observe(
     let vm_check = memory.checks().fact(&related.key, &fact.uid, presence(reported.as_ref()), now);
     let (bootstrap, user_data) = bootstrap(&related, secrets.bootstrap);
     let cluster_mark = related.cluster_mark();
+    let identity = related.identity_reference().as_ref().map(identity::text);
     let machine = MachineView {
         class,
         secret: SecretFact::Ready,
@@ -150,6 +152,7 @@ pub(crate) fn observe(
         machine: related.machine,
         class: spec,
         cluster_mark,
+        identity,
         user_data,
         values: used.values,
         plugins: used.plugins,

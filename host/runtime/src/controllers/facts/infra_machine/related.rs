@@ -85,28 +85,27 @@ impl RelatedObjects {
         })
     }
 
-    /// The reference to the credentials: its own, else that of its cluster.
-    pub(crate) fn identity_reference(&self) -> Option<&IdentityReference> {
-        let of_cluster = || self.infra_cluster.as_ref()?.spec.identity_ref.as_ref();
-        self.machine.spec.identity_ref.as_ref().or_else(of_cluster)
+    /// The reference to the credentials: its own, else that of its cluster, else the one that was noted with its key.
+    pub(crate) fn identity_reference(&self) -> Option<IdentityReference> {
+        let of_cluster = || self.infra_cluster.as_ref()?.spec.identity_ref.clone();
+        let noted = || identity::parse(annotation(&self.machine.metadata, annotations::IDENTITY)?);
+        self.machine.spec.identity_ref.clone().or_else(of_cluster).or_else(noted)
     }
 
     /// The credentials that it names; else those of its class.
     pub(crate) fn identity(&self, tenant: &TenantState, labels: &BTreeMap<String, String>) -> NamedIdentity {
         let find = |name: &str| tenant.infra.identities.get(&ObjectKey::new("", name));
+        let namespace = self.key.namespace.as_str();
         match self.identity_reference() {
-            Some(reference) => identity::named(reference, self.key.namespace.as_str(), labels, &find),
-            None => match self.class.as_deref().map(secret_keys) {
-                Some(keys) if !keys.is_empty() => NamedIdentity::Secrets(keys),
-                Some(_) | None => NamedIdentity::Nothing,
-            },
+            Some(reference) => identity::named(&reference, namespace, labels, &find),
+            None => identity::of_class(self.class.as_deref().map(secret_keys).unwrap_or_default(), namespace),
         }
     }
 
     /// Returns whether the labels of its namespace decide about its credentials.
     pub(crate) fn needs_namespace_labels(&self, tenant: &TenantState) -> bool {
         let find = |name: &str| tenant.infra.identities.get(&ObjectKey::new("", name));
-        self.identity_reference().is_some_and(|reference| identity::needs_labels(reference, &find))
+        self.identity_reference().is_some_and(|reference| identity::needs_labels(&reference, &find))
     }
 
     /// Returns the Secrets that a reconcile reads: none before it may call a driver.
@@ -155,7 +154,7 @@ pub(crate) fn pause(meta: &ObjectMeta, cluster: Option<&OwnerCluster>) -> Option
         return Some(PauseCause::Moved);
     }
     if annotation(meta, annotations::PAUSED).is_some() {
-        return Some(PauseCause::Annotation);
+        return Some(PauseCause::Annotation(annotations::PAUSED));
     }
     let cluster = cluster.filter(|cluster| cluster.is_paused())?;
     Some(PauseCause::Cluster(cluster.metadata.name.clone().unwrap_or_default()))
