@@ -116,6 +116,8 @@ pub(crate) fn is_low_priority() -> bool {
 /// milliseconds.
 pub(crate) fn give_way() {
     if is_low_priority() {
+        #[cfg(test)]
+        tests::YIELDS.set(tests::YIELDS.get() + 1);
         thread::yield_now();
     }
 }
@@ -184,6 +186,36 @@ mod tests {
     use crate::resources::cpu_share::CpuAccount;
     use crate::resources::cpu_time::{LONG, own_cpu};
     use crate::resources::low_priority::NICE_INCREMENT;
+
+    thread_local! {
+        /// How often this thread has let others go first.
+        pub(super) static YIELDS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn calls_and_tasks_at_low_priority_let_others_go_first_at_each_poll() {
+        let threads = Threads::start(1).unwrap();
+        let guests = threads.guests();
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let yields = |priority| {
+            let call = async {
+                let before = YIELDS.get();
+                for _ in 0..5 {
+                    tokio::task::yield_now().await;
+                }
+                let between = YIELDS.get();
+                spawn(async {}).await.unwrap();
+                // The poll of the task, and the next one of the call.
+                (between - before, YIELDS.get() - between)
+            };
+            let penalty = Penalty::default();
+            runtime.block_on(guests.run(call.boxed(), &CpuTime::default(), (&penalty, priority))).unwrap()
+        };
+        assert_eq!(yields(Priority::Normal), (0, 0));
+        let (of_the_call, of_a_task) = yields(Priority::Low);
+        assert!(of_the_call >= 5 && of_a_task >= 2, "{of_the_call}, {of_a_task}");
+        threads.end();
+    }
 
     /// Computes for this time in steps of a millisecond, as a guest that yields at each tick. Returns the name of the
     /// thread on which it ended.

@@ -233,8 +233,8 @@ async fn publish<R: Reconcile>(
 }
 
 /// Implements [`ReconciledKind`] for a kind of `machinist_api`, and [`Conclusion`] for its conclusion. The last
-/// argument returns the kind of a conclusion's status write for the gate. A kind with `status.machinist` names the field
-/// of the context that says whether the API server keeps it.
+/// argument returns the kind of a conclusion's status write for the gate. A kind with `status.machinist` names the
+/// field of the context that says whether the API server keeps it.
 macro_rules! reconciled_kind {
     ($object:ty, $kind:expr, $own_status:ident, $conclusion:ty, $status_kind:expr) => {
         impl $crate::controllers::frame::ReconciledKind for $object {
@@ -263,7 +263,7 @@ macro_rules! reconciled_kind {
 }
 pub(crate) use reconciled_kind;
 
-/// Implements [`Conclusion`].
+/// Implements [`Conclusion`] for a type with the fields `reason`, `message` and `wake`.
 macro_rules! conclusion {
     ($conclusion:ty, $status_kind:expr) => {
         impl $crate::controllers::frame::Conclusion for $conclusion {

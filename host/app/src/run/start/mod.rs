@@ -86,7 +86,7 @@ fn needed_kinds(settings: &Settings) -> Vec<NeededKinds> {
     let owners = NeededKinds {
         api_version: machinist_api::infrastructure::cluster_api::API_VERSION,
         kinds: vec!["machines", "clusters"],
-        hint: "clusterctl init --core cluster-api, at v1.12 or later",
+        hint: "clusterctl init --core cluster-api, at v1.11 or later",
     };
     vec![own, infrastructure, owners]
 }

@@ -126,8 +126,8 @@ async fn patch_machine(context: &Context, observed: &ObservedInfraMachine, patch
     merge(&api, Kind::InfraMachine, key.name.as_str(), patch).await
 }
 
-/// Finalizer, key, mark and credentials in one write, before the first call to a cloud. A key that is there stays: it came with a
-/// move.
+/// Finalizer, key, mark and credentials in one write, before the first call to a cloud. A key that is there stays: it
+/// came with a move.
 fn claim(observed: &ObservedInfraMachine) -> Value {
     let noted = json!({
         annotations::MACHINE_KEY: observed.view.machine.machine.uid.as_str(),
