@@ -10,6 +10,7 @@ use super::scene::Scene;
 use crate::fixture::{Fixture, Map};
 
 const CALLS: usize = 400;
+const ROUNDS: usize = 5;
 
 /// The times of calls of the honest driver, sorted.
 async fn times(world: &Fixture) -> Vec<Duration> {
@@ -23,12 +24,11 @@ async fn times(world: &Fixture) -> Vec<Duration> {
     times
 }
 
-/// A bound for a machine that does other things besides; `tests/bench` is for figures.
+/// Measures in rounds, and one good round is enough: other tests share the processors and disturb one round or
+/// another, while a harm of the attacks would stand in each. `tests/bench` is for figures.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_drivers_are_answered_while_attacks_run() {
     let scene = Scene::new().await;
-    let alone = times(&scene.world).await;
-    let is_over = AtomicBool::new(false);
     let plans = [
         json!({ "do": "allocate" }),
         json!({ "do": "recurse" }),
@@ -37,30 +37,40 @@ async fn other_drivers_are_answered_while_attacks_run() {
         json!({ "do": "leak", "what": "fields" }),
         json!({ "do": "trap" }),
     ];
+    let p99 = |times: &[Duration]| times[times.len() * 99 / 100];
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let alone = p99(&times(&scene.world).await);
+        let (attacks, attacked) = under_attack(&scene.world, &plans).await;
+        assert!(attacks >= plans.len(), "{attacks}");
+        let attacked = p99(&attacked);
+        if attacked < alone * 10 + Duration::from_millis(50) {
+            return;
+        }
+        rounds.push((alone, attacked));
+    }
+    panic!("p99 alone and during attacks: {rounds:?}");
+}
+
+/// How many attacks ended while the honest driver's calls were made, and the times of these.
+async fn under_attack(world: &Fixture, plans: &[serde_json::Value]) -> (usize, Vec<Duration>) {
+    let is_over = AtomicBool::new(false);
     let attacks = async {
         let mut ended = 0_usize;
         while !is_over.load(Ordering::Relaxed) {
-            for plan in &plans {
-                let _ended_somehow = scene.world.create("hostile", &plan.to_string()).await;
+            for plan in plans {
+                let _ended_somehow = world.create("hostile", &plan.to_string()).await;
                 ended += 1;
             }
         }
         ended
     };
     let measured = async {
-        let times = times(&scene.world).await;
+        let times = times(world).await;
         is_over.store(true, Ordering::Relaxed);
         times
     };
-    let (attacks, attacked) = tokio::join!(attacks, measured);
-    let p99 = |times: &[Duration]| times[times.len() * 99 / 100];
-    let (before, during) = (p99(&alone), p99(&attacked));
-    eprintln!("p99 alone {before:?}, during {attacks} attacks {during:?}");
-    assert!(attacks >= plans.len(), "{attacks}");
-    assert!(
-        during < before * 10 + Duration::from_millis(50),
-        "p99 alone {before:?}, during attacks {during:?}"
-    );
+    tokio::join!(attacks, measured)
 }
 
 /// A driver without a good call might compute for a second in its first poll.
