@@ -5,6 +5,7 @@
 
 pub mod autoscaler;
 mod cloud;
+pub mod cluster_api;
 pub mod demo;
 pub mod faults;
 pub mod fleet;
