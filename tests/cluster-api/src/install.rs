@@ -13,6 +13,9 @@ use crate::programs::{CLUSTER_API_VERSION, Programs};
 /// finds definitions.
 const CONTRACT: (&str, &str) = ("cluster.x-k8s.io/v1beta2", "v1beta2");
 const MOVED: &str = "clusterctl.cluster.x-k8s.io";
+/// The role that collects those of providers, and the label of these.
+const AGGREGATED_ROLE: &str = "aggregated-manager-role";
+const AGGREGATED: (&str, &str) = ("cluster.x-k8s.io/aggregate-to-manager", "true");
 /// A control plane of someone else, as a managed one is: a kind without a controller.
 const EXTERNAL_CONTROL_PLANE: &str = include_str!("../manifests/external-control-plane.yaml");
 
@@ -29,8 +32,10 @@ pub async fn install(programs: &Programs, plane: &ControlPlane) -> Result<()> {
     plane.apply(EXTERNAL_CONTROL_PLANE).await?;
     for manager in [&CORE, &KUBEADM] {
         plane.apply(&namespace(manager.namespace).to_string()).await?;
-        for object in programs.objects(&format!("{}-rbac", manager.program))? {
-            if let Some(object) = right(object, manager.namespace) {
+        let rights = programs.objects(&format!("{}-rbac", manager.program))?;
+        let is_aggregated = rights.iter().any(|object| object["metadata"]["name"] == AGGREGATED_ROLE);
+        for object in rights {
+            if let Some(object) = right(object, manager.namespace, is_aggregated) {
                 plane.apply(&object.to_string()).await?;
             }
         }
@@ -43,8 +48,9 @@ fn namespace(name: &str) -> Value {
 }
 
 /// What kustomize makes of a file of `config/rbac`: names with the prefix of the manager, and its namespace. `None` for
-/// what concerns an election, which one process does without, and for files of kustomize itself.
-fn right(mut object: Value, namespace: &str) -> Option<Value> {
+/// what concerns an election, which one process does without, and for files of kustomize itself. An account with an
+/// aggregated role has its own role as one part of that.
+fn right(mut object: Value, namespace: &str, is_aggregated: bool) -> Option<Value> {
     let prefixed = |name: &Value| json!(format!("{namespace}-{}", name.as_str().unwrap_or_default()));
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     if name.is_empty() || name.contains("leader-election") {
@@ -52,8 +58,16 @@ fn right(mut object: Value, namespace: &str) -> Option<Value> {
     }
     match object["kind"].as_str()? {
         "ServiceAccount" => object["metadata"]["namespace"] = json!(namespace),
-        "ClusterRole" => object["metadata"]["name"] = prefixed(&object["metadata"]["name"]),
+        "ClusterRole" => {
+            if is_aggregated && name != AGGREGATED_ROLE {
+                object["metadata"]["labels"][AGGREGATED.0] = json!(AGGREGATED.1);
+            }
+            object["metadata"]["name"] = prefixed(&object["metadata"]["name"]);
+        }
         "ClusterRoleBinding" => {
+            if is_aggregated {
+                object["roleRef"]["name"] = json!(AGGREGATED_ROLE);
+            }
             object["metadata"]["name"] = prefixed(&object["metadata"]["name"]);
             object["roleRef"]["name"] = prefixed(&object["roleRef"]["name"]);
             object["subjects"][0]["namespace"] = json!(namespace);
@@ -118,11 +132,13 @@ mod tests {
             "roleRef": { "name": "manager-role" },
             "subjects": [{ "kind": "ServiceAccount", "name": "manager", "namespace": "system" }],
         });
-        let binding = right(binding, "capi-system").unwrap();
+        let aggregated = right(binding.clone(), "capi-system", true).unwrap();
+        assert_eq!(aggregated["roleRef"]["name"], "capi-system-aggregated-manager-role");
+        let binding = right(binding, "capi-system", false).unwrap();
         assert_eq!(binding["roleRef"]["name"], "capi-system-manager-role");
         assert_eq!(binding["subjects"][0]["namespace"], "capi-system");
         let election = json!({ "kind": "Role", "metadata": { "name": "leader-election-role" } });
-        assert!(right(election, "capi-system").is_none());
-        assert!(right(json!({ "kind": "Kustomization", "resources": [] }), "capi-system").is_none());
+        assert!(right(election, "capi-system", false).is_none());
+        assert!(right(json!({ "kind": "Kustomization", "resources": [] }), "capi-system", false).is_none());
     }
 }

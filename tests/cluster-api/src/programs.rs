@@ -70,8 +70,8 @@ impl Programs {
             let text = std::fs::read_to_string(&file)
                 .with_context(|| format!("failed to read {}", file.display()))?;
             for document in serde_yaml_ng::Deserializer::from_str(&text) {
-                let object = Value::deserialize(document)
-                    .with_context(|| format!("{} is no YAML", file.display()))?;
+                let object =
+                    Value::deserialize(document).with_context(|| format!("{} is no YAML", file.display()))?;
                 if !object.is_null() {
                     objects.push(object);
                 }

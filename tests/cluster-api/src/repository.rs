@@ -14,13 +14,7 @@ use serde_json::{Value, json};
 const HEADER: &str = "# Code generated from deploy/ by `cargo xtask generate`. DO NOT EDIT.\n";
 /// Folders of `deploy`, in the order in which a cluster needs them.
 const FOLDERS: [&str; 8] = [
-    "crds",
-    "clusterctl/crds",
-    "rbac",
-    "clusterctl/rbac",
-    "flowcontrol",
-    "policies",
-    "clusterctl/policies",
+    "crds", "clusterctl/crds", "rbac", "clusterctl/rbac", "flowcontrol", "policies", "clusterctl/policies",
     "deployment",
 ];
 
@@ -40,8 +34,8 @@ pub fn components(deploy: &Path) -> Result<String> {
             let content =
                 fs::read_to_string(&file).with_context(|| format!("failed to read {}", file.display()))?;
             for document in serde_yaml_ng::Deserializer::from_str(&content) {
-                let object = Value::deserialize(document)
-                    .with_context(|| format!("{} is no YAML", file.display()))?;
+                let object =
+                    Value::deserialize(document).with_context(|| format!("{} is no YAML", file.display()))?;
                 if object.is_null() || object["kind"] == "Kustomization" {
                     continue;
                 }
@@ -64,8 +58,10 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
 /// The object as a provider of Cluster API has it.
 fn of_provider(mut object: Value) -> Value {
     let is_deployment = object["kind"] == "Deployment";
-    if let Some(containers) =
-        object.pointer_mut("/spec/template/spec/containers").and_then(Value::as_array_mut).filter(|_| is_deployment)
+    if let Some(containers) = object
+        .pointer_mut("/spec/template/spec/containers")
+        .and_then(Value::as_array_mut)
+        .filter(|_| is_deployment)
     {
         for container in containers {
             container["name"] = json!("manager");
@@ -97,7 +93,8 @@ mod tests {
     #[test]
     fn the_host_is_the_container_that_clusterctl_looks_for() {
         let text = components(&deploy()).unwrap();
-        let objects = serde_yaml_ng::Deserializer::from_str(&text).map(|one| Value::deserialize(one).unwrap());
+        let objects =
+            serde_yaml_ng::Deserializer::from_str(&text).map(|one| Value::deserialize(one).unwrap());
         let objects: Vec<Value> = objects.collect();
         let host = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
         let container = &host["spec"]["template"]["spec"]["containers"][0];

@@ -74,7 +74,8 @@ async fn templates_of_all_flavours_become_whole_clusters() {
 #[tokio::test]
 async fn a_variable_that_is_missing_is_named() {
     let infrastructure = infrastructure();
-    let arguments = ["generate", "cluster", "shop", "--infrastructure", &infrastructure, "--flavor", "aws"];
+    let of_aws = ["generate", "cluster", "shop", "--infrastructure", &infrastructure, "--flavor", "aws"];
+    let arguments = [&of_aws[..], &["--target-namespace", "team"]].concat();
     let refused = clusterctl().generate(&arguments, &[]).await.expect_err("values are missing").to_string();
     assert!(refused.contains("AWS_SUBNET_ID"), "{refused}");
 }

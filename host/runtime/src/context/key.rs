@@ -16,6 +16,10 @@ pub(crate) enum Key {
     InfraMachine(ObjectKey),
     /// Settings that the machines of a cluster of Cluster API share.
     InfraCluster(ObjectKey),
+    /// A MachinistIdentity, for its finalizer.
+    InfraIdentity(ObjectKey),
+    /// A Secret with the credentials of machines of Cluster API, for its finalizer. No watch shows it.
+    InfraSecret(ObjectKey),
 }
 
 impl Key {
@@ -29,6 +33,7 @@ impl Key {
             Self::Deployment(_) => "machinedeployment",
             Self::InfraMachine(_) => "machinistmachine",
             Self::InfraCluster(_) => "machinistcluster",
+            Self::InfraIdentity(_) | Self::InfraSecret(_) => "machinistidentity",
         }
     }
 
@@ -40,7 +45,9 @@ impl Key {
             | Self::Set(key)
             | Self::Deployment(key)
             | Self::InfraMachine(key)
-            | Self::InfraCluster(key) => key,
+            | Self::InfraCluster(key)
+            | Self::InfraIdentity(key)
+            | Self::InfraSecret(key) => key,
         }
     }
 
@@ -54,6 +61,7 @@ impl Key {
             Self::Deployment(_) => Kind::Deployment,
             Self::InfraMachine(_) => Kind::InfraMachine,
             Self::InfraCluster(_) => Kind::InfraCluster,
+            Self::InfraIdentity(_) | Self::InfraSecret(_) => Kind::InfraIdentity,
         }
     }
 }

@@ -55,6 +55,7 @@ impl Engine {
         }
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         self.infra_index.machine(&change.key, old, new);
+        self.machine_uses_identity(change);
         let key = Key::InfraMachine(change.key.clone());
         let uid =
             |machine: Option<&MachinistMachine>| machine.and_then(|machine| machine.metadata.uid.clone());
@@ -84,6 +85,7 @@ impl Engine {
         if self.is_unreadable(Kind::InfraCluster, change) {
             return;
         }
+        self.cluster_uses_identity(change);
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         if old.map(|old| &old.spec) != new.map(|new| &new.spec) {
             for cluster in [old, new].into_iter().flatten() {
@@ -104,6 +106,7 @@ impl Engine {
                 self.retry_infra_at_once(key);
             }
         }
+        self.identity_changed(change);
         self.seen_change(Kind::InfraIdentity, change);
     }
 

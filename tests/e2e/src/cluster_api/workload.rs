@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use control_plane::ControlPlane;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+};
 use kube::{Client, ResourceExt as _};
 use machinist_api::infrastructure::MachinistMachine;
 use serde_json::{Value, json};
@@ -52,17 +54,25 @@ impl Workload {
     ) -> Result<Self> {
         let client = management.client()?;
         let put = async |object: Value| {
-            management.apply(&object.to_string()).await.with_context(|| format!("failed to apply {}", object["kind"]))
+            management
+                .apply(&object.to_string())
+                .await
+                .with_context(|| format!("failed to apply {}", object["kind"]))
         };
         put(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } })).await?;
         // First: core tries again only after half a minute where it is missing.
         let kubeconfig = std::fs::read_to_string(workloads.admin_kubeconfig())?;
-        put(objects::secret(namespace, name, &format!("{name}-kubeconfig"), &json!({ "value": kubeconfig }))).await?;
+        put(objects::secret(namespace, name, &format!("{name}-kubeconfig"), &json!({ "value": kubeconfig })))
+            .await?;
         let authority = rcgen::generate_simple_self_signed(["kubernetes".to_owned()])?;
         let pair =
             json!({ "tls.crt": authority.cert.pem(), "tls.key": authority.signing_key.serialize_pem() });
         put(objects::secret(namespace, name, &format!("{name}-ca"), &pair)).await?;
-        put(objects::secret(namespace, name, "account", credentials)).await?;
+        let mut account = objects::secret(namespace, name, "account", credentials);
+        account["type"] = json!("Opaque");
+        // Nothing else tells clusterctl that the Cluster needs it.
+        account["metadata"]["labels"]["clusterctl.cluster.x-k8s.io/move"] = json!("");
+        put(account).await?;
         put(objects::external_control_plane(namespace, name)).await?;
         let initialized = json!({ "status": {
             "initialization": { "controlPlaneInitialized": true },
@@ -72,7 +82,8 @@ impl Workload {
         let workload = Self::of(namespace, name, client);
         let planes = workload.all("controlplane.machinist.dev", "v1alpha1", "ExternalControlPlane");
         planes.patch_status(name, &PatchParams::default(), &Patch::Merge(&initialized)).await?;
-        put(objects::machinist_cluster(namespace, name, &json!({ "kind": "Secret", "name": "account" }))).await?;
+        put(objects::machinist_cluster(namespace, name, &json!({ "kind": "Secret", "name": "account" })))
+            .await?;
         put(objects::cluster(namespace, name, port_of(workloads)?)).await?;
         put(objects::machine_template(namespace, "small", provider, spec)).await?;
         put(objects::kubeadm_template(namespace, "join")).await?;
@@ -161,6 +172,17 @@ impl Workload {
         or_show(is_so, async || self.shown().await).await
     }
 
+    /// Waits until a MachinistMachine has a condition with a status.
+    pub async fn infra_condition(&self, machine: &str, kind: &str, status: &str) -> Result<()> {
+        let machines = self.all("infrastructure.machinist.dev", "v1alpha1", "MachinistMachine");
+        let what = format!("condition {kind} of {machine} is {status}");
+        let is_so = eventually(&what, async || {
+            let machine = machines.get(machine).await?;
+            Ok((condition(&machine, kind) == Some(status)).then_some(()))
+        });
+        or_show(is_so, async || self.shown().await).await
+    }
+
     /// Waits until the MachineDeployment has so many Machines, all Running, available and of its template.
     pub async fn has(&self, replicas: usize) -> Result<()> {
         let what = format!("{replicas} Machines are available");
@@ -218,7 +240,12 @@ fn unmet(kind: &str, object: &DynamicObject) -> String {
     let unmet: Vec<String> = unmet
         .map(|one| format!("{}={} {}: {}", one["type"], one["status"], one["reason"], one["message"]))
         .collect();
-    format!("{kind} {}: {}\n  {}\n", object.name_any(), text(&object.data["status"]["phase"]), unmet.join("\n  "))
+    format!(
+        "{kind} {}: {}\n  {}\n",
+        object.name_any(),
+        text(&object.data["status"]["phase"]),
+        unmet.join("\n  ")
+    )
 }
 
 /// The status of a condition.
