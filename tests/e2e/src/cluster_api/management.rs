@@ -8,6 +8,7 @@ use control_plane::ControlPlane;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
+use crate::cloud::Cloud;
 use crate::host::{Host, HostOptions};
 use crate::lab::{Kinds, install};
 
@@ -78,6 +79,17 @@ impl Elsewhere {
         plane.apply(&serde_json::to_string(&typed(plugin)?)?).await?;
         Ok(Self { host, management, plane })
     }
+}
+
+/// The credentials of a cloud, as a Secret's `stringData`: without the user data, which Cluster API gives.
+pub fn credentials(cloud: &impl Cloud) -> Result<Value> {
+    let mut credentials = serde_json::Map::new();
+    for (key, value) in cloud.secret("account").data.unwrap_or_default() {
+        if key != "userData" {
+            credentials.insert(key, Value::String(String::from_utf8(value.0)?));
+        }
+    }
+    Ok(Value::Object(credentials))
 }
 
 /// With its kind, which the type has and its JSON lacks.

@@ -10,5 +10,5 @@ mod management;
 pub mod objects;
 mod workload;
 
-pub use management::{Elsewhere, Management, install_provider, plane_options};
+pub use management::{Elsewhere, Management, credentials, install_provider, plane_options};
 pub use workload::{Seen, Workload};

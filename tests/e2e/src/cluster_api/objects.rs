@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 const INFRASTRUCTURE: &str = "infrastructure.machinist.dev";
 const BOOTSTRAP: &str = "bootstrap.cluster.x-k8s.io";
-/// The version of Kubernetes that Machines ask for.
-pub const VERSION: &str = "v1.36.4";
+/// The version of Kubernetes that Machines ask for: that of the simulated kubelets.
+pub const VERSION: &str = "v1.36.0";
 
 /// A reference of Cluster API: the version follows from the contract, the namespace from the object.
 pub fn reference(group: &str, kind: &str, name: &str) -> Value {

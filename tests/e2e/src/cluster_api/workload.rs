@@ -39,6 +39,17 @@ pub struct Seen {
     pub up_to_date: u64,
 }
 
+impl Seen {
+    /// So many Machines, all Running, available and of the newest template.
+    pub fn is_complete(&self, replicas: usize) -> bool {
+        self.machines.len() == replicas
+            && self.machines.values().all(|phase| phase == "Running")
+            && self.infra_machines == replicas
+            && usize::try_from(self.available) == Ok(replicas)
+            && usize::try_from(self.up_to_date) == Ok(replicas)
+    }
+}
+
 impl Workload {
     /// A workload cluster that exists, seen by a client of its management cluster.
     pub fn of(namespace: &str, name: &str, client: Client) -> Self {
@@ -186,15 +197,7 @@ impl Workload {
     /// Waits until the MachineDeployment has so many Machines, all Running, available and of its template.
     pub async fn has(&self, replicas: usize) -> Result<()> {
         let what = format!("{replicas} Machines are available");
-        let has = eventually(&what, async || {
-            let seen = self.look().await?;
-            let is_it = seen.machines.len() == replicas
-                && seen.machines.values().all(|phase| phase == "Running")
-                && seen.infra_machines == replicas
-                && usize::try_from(seen.available) == Ok(replicas)
-                && usize::try_from(seen.up_to_date) == Ok(replicas);
-            Ok(is_it.then_some(()))
-        });
+        let has = eventually(&what, async || Ok(self.look().await?.is_complete(replicas).then_some(())));
         or_show(has, async || self.shown().await).await
     }
 

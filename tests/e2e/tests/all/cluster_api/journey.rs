@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use cluster_api::Clusterctl;
-use e2e::cluster_api::{Elsewhere, Management, Workload, objects, plane_options};
+use e2e::cluster_api::{Elsewhere, Management, Workload, credentials, objects, plane_options};
 use e2e::{Cloud as _, Host, Lab, LabOptions, eventually};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -13,7 +13,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
-use super::played::{provider_spec, token};
+use super::played::provider_spec;
 use crate::scene::{SIM, hosted, turn};
 
 const TEAM: &str = "team";
@@ -35,7 +35,7 @@ async fn managed(options: LabOptions, test: impl AsyncFnOnce(&Lab, &Management, 
 }
 
 async fn workload(lab: &Lab) -> Result<Workload> {
-    let credentials = json!({ "token": token(lab)? });
+    let credentials = credentials(&lab.cloud)?;
     let planes = (&lab.plane, &lab.plane);
     Workload::create(planes, (TEAM, "shop"), ("sim", &provider_spec(), &credentials)).await
 }
