@@ -199,9 +199,8 @@ pub(super) fn of_delete(
     now: Timestamp,
 ) -> Option<(Rule, String)> {
     // Of a MachinistMachine: the call says for which.
-    let view = cloud.find(vm).filter(|vm| {
-        !vm.tags.get("cluster").is_some_and(|mark| is_of_cluster_api(mark))
-    })?;
+    let view =
+        cloud.find(vm).filter(|vm| !vm.tags.get("cluster").is_some_and(|mark| is_of_cluster_api(mark)))?;
     let (uid, created) = (view.tags.get(UID_TAG).cloned().unwrap_or_default(), view.created);
     if let Some(machine) = facts.machines.get(&uid) {
         if machine.deleting_since.is_none() {

@@ -60,7 +60,9 @@ impl Options {
         let Self { machines, hours, .. } = self;
         let cluster_api = if self.cluster_api { " --cluster-api" } else { "" };
         let bug = self.plant.map(|bug| format!(" --plant {}", name(bug))).unwrap_or_default();
-        format!("cargo xtask sim --seeds 1 --seed {seed} --machines {machines} --hours {hours}{cluster_api}{bug}")
+        format!(
+            "cargo xtask sim --seeds 1 --seed {seed} --machines {machines} --hours {hours}{cluster_api}{bug}"
+        )
     }
 }
 

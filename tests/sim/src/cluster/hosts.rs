@@ -234,8 +234,7 @@ impl Hosts {
             Site::Home => *self.mark.lock().unwrap_or_else(PoisonError::into_inner),
             Site::Away => "away",
         };
-        let cluster_api =
-            if self.serves_cluster_api { ClusterApi::EveryNamespace } else { ClusterApi::Off };
+        let cluster_api = if self.serves_cluster_api { ClusterApi::EveryNamespace } else { ClusterApi::Off };
         Settings { cluster_api, ..settings(self.planted, mark) }
     }
 

@@ -128,7 +128,11 @@ impl Drivers for Faulty {
 }
 
 /// The request as the bug makes it. May send another one before.
-pub(super) async fn bent<S>(way: &mut S, request: Request<Body>, bug: Planted) -> Result<Request<Body>, BoxError>
+pub(super) async fn bent<S>(
+    way: &mut S,
+    request: Request<Body>,
+    bug: Planted,
+) -> Result<Request<Body>, BoxError>
 where
     S: Service<Request<Body>, Response = Reply, Error = BoxError>,
 {

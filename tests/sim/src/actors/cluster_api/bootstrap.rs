@@ -45,11 +45,7 @@ impl Bootstrap {
             (2, &[Wait, Wait, Wait, Wait, Write, Name]),
         ];
         let way = rng.weighed(&ways).unwrap_or_default();
-        Self {
-            left: way.iter().rev().copied().collect(),
-            is_deleted_after_use: rng.happens(0.3),
-            tokens: 0,
-        }
+        Self { left: way.iter().rev().copied().collect(), is_deleted_after_use: rng.happens(0.3), tokens: 0 }
     }
 
     /// The VM has what it needs.

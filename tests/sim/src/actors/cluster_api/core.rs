@@ -258,7 +258,8 @@ fn machine_controller(
 fn delete_machine(workload: &mut Workload, api: &ApiServer, machine: &Value, now: Timestamp) {
     let name = name_of(machine).to_owned();
     let drain = workload.rng.between(Duration::ZERO, Duration::from_mins(1));
-    let until = *workload.drained.entry(name.clone()).or_insert_with(|| now.checked_add(drain).unwrap_or(now));
+    let until =
+        *workload.drained.entry(name.clone()).or_insert_with(|| now.checked_add(drain).unwrap_or(now));
     if now < until {
         return;
     }

@@ -58,11 +58,7 @@ impl ClusterApi {
         let may_move = workload.state == State::Stands && is_movable(workload, api);
         may_move.then(|| {
             workload.state = State::Moves;
-            Moved {
-                name: workload.name.clone(),
-                namespace: workload.namespace.clone(),
-                from: workload.site,
-            }
+            Moved { name: workload.name.clone(), namespace: workload.namespace.clone(), from: workload.site }
         })
     }
 

@@ -125,7 +125,8 @@ impl Workload {
 
     /// A Secret with bootstrap data; without a token it lacks them.
     pub(super) fn bootstrap_secret(&self, machine: &str, token: Option<u64>) -> Value {
-        let data = token.map(|token| encode(format!("## template: jinja\n#cloud-config\n# {token}\n").as_bytes()));
+        let data =
+            token.map(|token| encode(format!("## template: jinja\n#cloud-config\n# {token}\n").as_bytes()));
         json!({
             "metadata": self.meta(&bootstrap_name(machine)),
             "type": "cluster.x-k8s.io/secret",
@@ -155,6 +156,12 @@ pub(super) fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
+/// The key of the VM of a MachinistMachine: its uid, until another one is stored.
+pub(super) fn key_of(infra: &Value) -> &str {
+    let stored = infra["metadata"]["annotations"][annotations::MACHINE_KEY].as_str();
+    stored.or(infra["metadata"]["uid"].as_str()).unwrap_or_default()
+}
+
 /// The VM was provided.
 pub(super) fn is_provisioned(infra: &Value) -> bool {
     infra["status"]["initialization"]["provisioned"] == true
@@ -175,7 +182,5 @@ pub(super) fn ready(infra: &Value) -> (&str, &str) {
 
 /// All objects of a kind in a namespace.
 pub(super) fn all_of(api: &ApiServer, plural: &str, namespace: &str) -> Vec<Value> {
-    api.collect(plural, |object| {
-        (object["metadata"]["namespace"] == namespace).then(|| object.clone())
-    })
+    api.collect(plural, |object| (object["metadata"]["namespace"] == namespace).then(|| object.clone()))
 }

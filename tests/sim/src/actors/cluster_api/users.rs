@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::Actors;
 use super::ClusterApi;
-use super::objects::{CLUSTERS, INFRA_MACHINES, MACHINES, all_of, is_deleting, name_of};
+use super::objects::{CLUSTERS, INFRA_MACHINES, MACHINES, all_of, is_deleting, key_of, name_of};
 use super::workload::{Identity, State, Workload};
 use crate::names::id_of;
 use crate::plan::{INFRA_ACTIONS, InfraAction};
@@ -54,8 +54,7 @@ impl ClusterApi {
         }
         let undo = {
             let mut workloads = self.lock();
-            let Some(workload) =
-                workloads.get_mut(number).filter(|workload| workload.state == State::Stands)
+            let Some(workload) = workloads.get_mut(number).filter(|workload| workload.state == State::Stands)
             else {
                 return;
             };
@@ -123,7 +122,7 @@ impl ClusterApi {
                 workload.break_identity(api);
                 return Some(Undo::Identity);
             }
-            InfraAction::CopyMachine => return self.copy_machine(workload, api, &infra?),
+            InfraAction::CopyMachine => return self.copy_machine(api, &infra?),
             InfraAction::DeleteCluster => {
                 self.note("user deletes Cluster", &workload.name);
                 // Core goes on only when somebody unpauses it.
@@ -146,7 +145,7 @@ impl ClusterApi {
     }
 
     /// Applies the manifest of a MachinistMachine under another name, as after a restore.
-    fn copy_machine(&self, workload: &Workload, api: &ApiServer, infra: &Value) -> Option<Undo> {
+    fn copy_machine(&self, api: &ApiServer, infra: &Value) -> Option<Undo> {
         if is_deleting(infra) || name_of(infra).ends_with("-copy") {
             return None;
         }
@@ -158,7 +157,7 @@ impl ClusterApi {
         copy.as_object_mut()?.remove("status");
         self.note("user applies once more as", &name);
         api.create(INFRA_MACHINES, &copy).ok()?;
-        Some(Undo::Copy(workload.path(&name)))
+        Some(Undo::Copy(name))
     }
 
     /// False while its workload cluster moves.
@@ -179,7 +178,7 @@ impl ClusterApi {
                 unpause_machine(workload, api, name);
             }
             Undo::Identity => workload.apply_identity(api),
-            Undo::Copy(path) => remove_copy(api, path),
+            Undo::Copy(name) => remove_copy(workload, api, name),
         }
         true
     }
@@ -212,8 +211,15 @@ fn unpause_machine(workload: &Workload, api: &ApiServer, name: &str) {
     let _ = api.edit(INFRA_MACHINES, &workload.path(name), &unpaused);
 }
 
-/// As the message of the contested objects says: the finalizer first, so that no VM goes with it.
-fn remove_copy(api: &ApiServer, path: &str) {
-    let _ = api.edit(INFRA_MACHINES, path, &json!({ "metadata": { "finalizers": null } }));
-    let _ = api.delete(INFRA_MACHINES, path);
+/// As the message of contested objects says: the finalizer first, so that no VM goes with it. A copy that was applied
+/// before the original had a key has a VM of its own.
+fn remove_copy(workload: &Workload, api: &ApiServer, name: &str) {
+    let infras = all_of(api, INFRA_MACHINES, &workload.namespace);
+    let Some(copy) = infras.iter().find(|infra| name_of(infra) == name) else { return };
+    let is_contested = infras.iter().any(|other| name_of(other) != name && key_of(other) == key_of(copy));
+    if is_contested {
+        let _ =
+            api.edit(INFRA_MACHINES, &workload.path(name), &json!({ "metadata": { "finalizers": null } }));
+    }
+    let _ = api.delete(INFRA_MACHINES, &workload.path(name));
 }

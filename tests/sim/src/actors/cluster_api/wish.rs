@@ -4,7 +4,7 @@ use simcloud::VmState;
 
 use super::ClusterApi;
 use super::objects::{
-    CLUSTERS, INFRA_MACHINES, MACHINES, all_of, is_deleting, is_provisioned, name_of, ready,
+    CLUSTERS, INFRA_MACHINES, MACHINES, all_of, is_deleting, is_provisioned, key_of, name_of, ready,
 };
 use super::workload::{State, Workload};
 use crate::names::{Site, UID_TAG, id_of, is_of_cluster_api, provider_id};
@@ -35,15 +35,14 @@ impl ClusterApi {
                 workload.wanted
             ));
         }
-        let is_paused = api
-            .find(CLUSTERS, &workload.path(name))
-            .is_none_or(|cluster| cluster["spec"]["paused"] == true);
+        let is_paused =
+            api.find(CLUSTERS, &workload.path(name)).is_none_or(|cluster| cluster["spec"]["paused"] == true);
         if is_paused {
             return Some(format!("Cluster {name} is paused"));
         }
-        let unfinished = infras.iter().find(|infra| {
-            is_deleting(infra) || !is_provisioned(infra) || ready(infra).0 != "True"
-        });
+        let unfinished = infras
+            .iter()
+            .find(|infra| is_deleting(infra) || !is_provisioned(infra) || ready(infra).0 != "True");
         if let Some(infra) = unfinished {
             let conditions = &infra["status"]["conditions"];
             return Some(format!("MachinistMachine {} is not ready: {conditions}", name_of(infra)));
@@ -61,9 +60,10 @@ impl ClusterApi {
             .iter()
             .flat_map(|site| {
                 self.api(*site).collect(INFRA_MACHINES, |infra| {
-                    let text = |pointer| infra.pointer(pointer).and_then(|value| value.as_str()).unwrap_or_default();
+                    let text =
+                        |pointer| infra.pointer(pointer).and_then(|value| value.as_str()).unwrap_or_default();
                     let id = text("/spec/providerID").to_owned();
-                    Some((name_of(infra).to_owned(), self.key(infra), id))
+                    Some((name_of(infra).to_owned(), key_of(infra).to_owned(), id))
                 })
             })
             .collect();
@@ -83,13 +83,6 @@ impl ClusterApi {
             !matches!(its.as_slice(), [(id, _, _)] if id == id_of(stored))
         });
         lacks.map(|(name, key, _)| format!("MachinistMachine {name} with key {key} has not exactly one VM"))
-    }
-
-    fn key(&self, infra: &serde_json::Value) -> String {
-        let stored = infra["metadata"]["annotations"]
-            [machinist_api::infrastructure::names::annotations::MACHINE_KEY]
-            .as_str();
-        stored.or(infra["metadata"]["uid"].as_str()).unwrap_or_default().to_owned()
     }
 
     /// Moves every workload cluster once more, without any fault, and waits until all of them are moved.

@@ -118,10 +118,7 @@ impl InfraFact {
                 .unwrap_or_default()
                 .to_owned(),
             made: before.map_or(now, |before| before.made),
-            paused: since(
-                annotation(annotations::PAUSED).is_some(),
-                before.and_then(|before| before.paused),
-            ),
+            paused: since(annotation(annotations::PAUSED).is_some(), before.and_then(|before| before.paused)),
             moved: since(
                 annotation(annotations::DELETE_FOR_MOVE).is_some(),
                 before.and_then(|before| before.moved),
