@@ -25,6 +25,8 @@ pub struct InfraMachineView {
     pub bootstrap: BootstrapFact,
     /// The credentials of the cloud.
     pub identity: IdentityFact,
+    /// The mark that its VM would get, if this host has it for the VMs of its own Machines.
+    pub reserved_mark: Option<String>,
     /// The failure domain that its Machine asks for.
     pub failure_domain: Option<String>,
     /// The driver puts a VM exactly where it is asked to.
