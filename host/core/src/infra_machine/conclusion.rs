@@ -70,6 +70,8 @@ pub enum InfraReason {
     CredentialsRejected,
     /// The driver does not honour a failure domain that is asked for.
     FailureDomainUnsupported,
+    /// The driver does not say which id the VM's Node has.
+    NodeIdUnknown,
     /// Another object has the same key.
     KeyContested,
     Paused,
@@ -85,6 +87,8 @@ pub enum InfraReason {
     InstanceDeleted,
     /// The cloud does not show a VM whose id is stored.
     InstanceNotFound,
+    /// The VM is in another failure domain than asked for.
+    InstanceMisplaced,
     /// As for a Machine.
     Machine(MachineReason),
 }
@@ -101,6 +105,7 @@ impl InfraReason {
             Self::CredentialsRefused => "CredentialsRefused",
             Self::CredentialsRejected => "CredentialsRejected",
             Self::FailureDomainUnsupported => "FailureDomainUnsupported",
+            Self::NodeIdUnknown => "NodeIdUnknown",
             Self::KeyContested => "KeyContested",
             Self::Paused => "Paused",
             Self::InsufficientCapacity => "InsufficientCapacity",
@@ -111,6 +116,7 @@ impl InfraReason {
             Self::InstanceStopped => "InstanceStopped",
             Self::InstanceDeleted => "InstanceDeleted",
             Self::InstanceNotFound => "InstanceNotFound",
+            Self::InstanceMisplaced => "InstanceMisplaced",
             Self::Machine(reason) => reason.as_str(),
         }
     }
@@ -122,13 +128,15 @@ impl InfraReason {
             | Self::CredentialsRefused
             | Self::CredentialsRejected
             | Self::FailureDomainUnsupported
+            | Self::NodeIdUnknown
             | Self::KeyContested
             | Self::InsufficientCapacity
             | Self::InvalidSpec
             | Self::SeveralInstances
             | Self::InstanceStopped
             | Self::InstanceDeleted
-            | Self::InstanceNotFound => Severity::Warning,
+            | Self::InstanceNotFound
+            | Self::InstanceMisplaced => Severity::Warning,
             Self::WaitingForMachine
             | Self::WaitingForCluster
             | Self::WaitingForClusterInfrastructure
@@ -257,6 +265,9 @@ fn there(
             wake,
         };
     }
+    if let Some(message) = misplaced(view, &id, state, kept.failure_domain.as_ref()) {
+        return not_ready(InfraReason::InstanceMisplaced, message, wake);
+    }
     let soon = |pause| if view.is_provisioned { wake } else { Requeue::After(pause) };
     match state {
         Some(VmState::Pending) if !view.is_provisioned => {
@@ -281,6 +292,27 @@ fn there(
             wake,
         },
     }
+}
+
+/// Returns the problem of a VM that is not where it was asked for. Owners count on failure domains, so such a VM is
+/// never provided. A VM that is being made may not have its place yet.
+fn misplaced(
+    view: &InfraMachineView,
+    id: &str,
+    state: Option<VmState>,
+    found: Option<&FailureDomain>,
+) -> Option<String> {
+    let wanted = view.failure_domain.as_ref().filter(|_| !view.is_provisioned)?;
+    let is = match (state?, found) {
+        (VmState::Pending, None) => return None,
+        (_, Some(found)) if found == wanted => return None,
+        (_, Some(found)) => format!("is in failure domain {found}"),
+        (_, None) => "has no failure domain".to_owned(),
+    };
+    Some(format!(
+        "{id} {is}, and the Machine asks for {wanted}: delete the Machine, and its owner replaces it. The driver breaks the \
+         promise of its interface placement: report it to its author"
+    ))
 }
 
 fn is_missing(progress: &MachineProgress) -> bool {

@@ -16,6 +16,8 @@ pub(crate) enum Key {
     InfraMachine(ObjectKey),
     /// Settings that the machines of a cluster of Cluster API share.
     InfraCluster(ObjectKey),
+    /// A template of machines for Cluster API.
+    InfraTemplate(ObjectKey),
 }
 
 impl Key {
@@ -29,6 +31,7 @@ impl Key {
             Self::Deployment(_) => "machinedeployment",
             Self::InfraMachine(_) => "machinistmachine",
             Self::InfraCluster(_) => "machinistcluster",
+            Self::InfraTemplate(_) => "machinistmachinetemplate",
         }
     }
 
@@ -40,7 +43,8 @@ impl Key {
             | Self::Set(key)
             | Self::Deployment(key)
             | Self::InfraMachine(key)
-            | Self::InfraCluster(key) => key,
+            | Self::InfraCluster(key)
+            | Self::InfraTemplate(key) => key,
         }
     }
 
@@ -54,6 +58,7 @@ impl Key {
             Self::Deployment(_) => Kind::Deployment,
             Self::InfraMachine(_) => Kind::InfraMachine,
             Self::InfraCluster(_) => Kind::InfraCluster,
+            Self::InfraTemplate(_) => Kind::InfraTemplate,
         }
     }
 }
@@ -75,6 +80,7 @@ pub(crate) enum Kind {
     Deployment,
     InfraMachine,
     InfraCluster,
+    InfraTemplate,
     InfraIdentity,
     /// Machines of Cluster API.
     OwnerMachine,

@@ -142,7 +142,7 @@ impl Controllers {
             Key::Set(_) => self.sets,
             Key::Deployment(_) => self.deployments,
             // They are watched only where they are served.
-            Key::InfraMachine(_) | Key::InfraCluster(_) => true,
+            Key::InfraMachine(_) | Key::InfraCluster(_) | Key::InfraTemplate(_) => true,
         }
     }
 }

@@ -109,7 +109,8 @@ impl Index {
             | Key::Set(_)
             | Key::Deployment(_)
             | Key::InfraMachine(_)
-            | Key::InfraCluster(_) => (0, false),
+            | Key::InfraCluster(_)
+            | Key::InfraTemplate(_) => (0, false),
         };
         Users { known, may_be_more }
     }

@@ -41,7 +41,9 @@ use crate::controllers::classes::class_check;
 use crate::controllers::classes::finalizers;
 use crate::controllers::facts::machine::observe::RetryFacts;
 use crate::controllers::state::TenantState;
-use crate::controllers::{infra_cluster, infra_machine, machine, machine_deployment, machine_set};
+use crate::controllers::{
+    infra_cluster, infra_machine, infra_template, machine, machine_deployment, machine_set,
+};
 use crate::driver_calls::call_slots::CloudAccount;
 use crate::driver_calls::slots::{ReconcileSlot, ReconcileSlots};
 use crate::events::EventRecorder;
@@ -53,8 +55,14 @@ use crate::metrics::{Metrics, Milestone};
 const LONGEST_PROBE_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 
 /// The kinds that are watched for Cluster API.
-const INFRA_KINDS: [Kind; 5] =
-    [Kind::InfraMachine, Kind::InfraCluster, Kind::InfraIdentity, Kind::OwnerMachine, Kind::OwnerCluster];
+const INFRA_KINDS: [Kind; 6] = [
+    Kind::InfraMachine,
+    Kind::InfraCluster,
+    Kind::InfraTemplate,
+    Kind::InfraIdentity,
+    Kind::OwnerMachine,
+    Kind::OwnerCluster,
+];
 
 use index::Index;
 use infra::InfraIndex;
@@ -293,6 +301,7 @@ impl Engine {
                 Key::InfraCluster(object) => {
                     infra_cluster::run(&tenant, &context, object, &infra_machines).await
                 }
+                Key::InfraTemplate(object) => infra_template::run(&tenant, &context, object).await,
             }
         };
         self.gathered.remove(&key);

@@ -89,7 +89,12 @@ impl Engine {
             Key::InfraMachine(machine) => {
                 Some(RelatedObjects::of(&self.tenant, machine)?.account(&self.tenant))
             }
-            Key::Secret(_) | Key::Class(_) | Key::Set(_) | Key::Deployment(_) | Key::InfraCluster(_) => None,
+            Key::Secret(_)
+            | Key::Class(_)
+            | Key::Set(_)
+            | Key::Deployment(_)
+            | Key::InfraCluster(_)
+            | Key::InfraTemplate(_) => None,
         }
     }
 

@@ -25,6 +25,7 @@ pub(crate) enum QueueName {
     /// VMs of Machines of Cluster API.
     MachinistMachine,
     MachinistCluster,
+    MachinistMachineTemplate,
     /// Nodes without a Machine.
     Node,
     /// VMs without a Machine.
@@ -36,7 +37,7 @@ pub(crate) enum QueueName {
 }
 
 impl QueueName {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Secret,
         Self::MachineClass,
         Self::Machine,
@@ -45,6 +46,7 @@ impl QueueName {
         Self::MachineDeployment,
         Self::MachinistMachine,
         Self::MachinistCluster,
+        Self::MachinistMachineTemplate,
         Self::Node,
         Self::SafetyOrphanVms,
         Self::SafetyApiServer,
@@ -62,6 +64,7 @@ impl QueueName {
             Self::MachineDeployment => "machinedeployment",
             Self::MachinistMachine => "machinistmachine",
             Self::MachinistCluster => "machinistcluster",
+            Self::MachinistMachineTemplate => "machinistmachinetemplate",
             Self::Node => "node",
             Self::SafetyOrphanVms => "machinesafetyorphanvms",
             Self::SafetyApiServer => "machinesafetyapiserver",
@@ -179,7 +182,7 @@ impl QueueMetrics {
     }
 
     /// Returns, of the running reconciles, the sum of their times and the longest, in seconds, for each part.
-    pub(super) fn unfinished(&self, now: Timestamp) -> [(QueueName, f64, f64); 12] {
+    pub(super) fn unfinished(&self, now: Timestamp) -> [(QueueName, f64, f64); 13] {
         let running = self.running();
         QueueName::ALL.map(|queue_name| {
             let times = running.values().filter(|(of, _)| *of == queue_name);
