@@ -113,9 +113,8 @@ impl Capacity for SimDriver {
     fn node_capacity(class: &Class, host: &dyn Host) -> Result<NodeResources, Failure> {
         let kind = spec::read(class)?.spec.kind;
         let size = open(host)?.size(&kind)?;
-        size.map(|size| map::resources(&size)).ok_or_else(|| {
-            not_found(format!("the cloud has no type {}", quoted(&kind)))
-        })
+        size.map(|size| map::resources(&size))
+            .ok_or_else(|| not_found(format!("the cloud has no type {}", quoted(&kind))))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::machine::node::health::ConditionStatus;
 use crate::machine::{
     MachineConclusion, MachineConditionKind, MachineProgress, MachineReason, Requeue, Severity, StatusChange,
 };
+use crate::scheduling::retry::RetryPolicy;
 use crate::scheduling::vm_checks::VM_FOUND;
 use crate::value::id::FailureDomain;
 
@@ -266,7 +267,9 @@ fn there(
         };
     }
     if let Some(message) = misplaced(view, &id, state, kept.failure_domain.as_ref()) {
-        return not_ready(InfraReason::InstanceMisplaced, message, wake);
+        // A cloud may say later where the VM is.
+        let again = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+        return not_ready(InfraReason::InstanceMisplaced, message, again);
     }
     let soon = |pause| if view.is_provisioned { wake } else { Requeue::After(pause) };
     match state {

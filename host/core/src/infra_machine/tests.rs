@@ -181,8 +181,7 @@ fn offer(view: &mut InfraMachineView, change: impl FnOnce(&mut Capabilities)) {
 fn a_class_without_the_failure_domain_makes_no_vm_and_the_driver_says_why() {
     let refuses = |code: Code| {
         move |effect: &MachineEffect| {
-            matches!(effect, MachineEffect::PlaceVm { .. })
-                .then(|| MachineOutcome::PlaceVm(Err(guest(code))))
+            matches!(effect, MachineEffect::PlaceVm { .. }).then(|| MachineOutcome::PlaceVm(Err(guest(code))))
         }
     };
     for (code, reason) in
@@ -200,7 +199,11 @@ fn a_vm_in_another_failure_domain_is_stored_and_never_provided() {
     let (effects, end) = run(&view, |_| None);
     assert_eq!(effects, ["claim", "place-vm", "create-vm", "record-vm"], "its deletion needs the id");
     assert_eq!((ready(&end), end.status.is_provisioned), ((NOT_READY, "InstanceMisplaced"), false));
-    assert!(end.message.contains("elsewhere") && end.message.contains("delete the Machine"), "{}", end.message);
+    assert!(
+        end.message.contains("elsewhere") && end.message.contains("delete the Machine"),
+        "{}",
+        end.message
+    );
     let nowhere = |effect: &MachineEffect| {
         let vm = Vm { failure_domain: None, ..vm_that_is(VmState::Running) };
         matches!(effect, MachineEffect::CreateVm).then(|| MachineOutcome::CreateVm(Ok(Creation::Created(vm))))
@@ -243,7 +246,11 @@ fn the_id_of_the_node_is_asked_for_before_the_vm_is_stored_and_only_then() {
     assert_eq!((ready(&end), end.status.is_provisioned), ((NOT_READY, "NodeIdUnknown"), false));
     let mut view = begun();
     offer(&mut view, |capabilities| capabilities.node_id = true);
-    assert_eq!(run(&view, |_| None).0, ["probe-vm", "name-node", "record-vm"], "the next reconcile finds the VM");
+    assert_eq!(
+        run(&view, |_| None).0,
+        ["probe-vm", "name-node", "record-vm"],
+        "the next reconcile finds the VM"
+    );
     let mut view = provisioned();
     offer(&mut view, |capabilities| capabilities.node_id = true);
     assert!(!run(&view, |_| None).0.contains(&"name-node"), "it is stored already");

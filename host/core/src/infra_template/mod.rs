@@ -73,13 +73,21 @@ pub type InfraTemplateStep = Step<InfraTemplateEffect, InfraTemplateConclusion>;
 /// Returns the next step for a template. Pure: the same arguments give the same step.
 pub fn step(view: &InfraTemplateView, progress: &InfraTemplateProgress) -> InfraTemplateStep {
     if view.is_deleting {
-        return ends(InfraTemplateReason::CapacityNotOffered, "the template is being deleted", Requeue::Resync);
+        return ends(
+            InfraTemplateReason::CapacityNotOffered,
+            "the template is being deleted",
+            Requeue::Resync,
+        );
     }
     if !matches!(view.class, ClassFact::Ready(_)) {
         return ends(InfraTemplateReason::CapacityWaits, "the class is missing or invalid", Requeue::Resync);
     }
     let DriverFact::Ready(driver) = &view.driver else {
-        return ends(InfraTemplateReason::CapacityWaits, "no driver serves the provider yet", Requeue::Resync);
+        return ends(
+            InfraTemplateReason::CapacityWaits,
+            "no driver serves the provider yet",
+            Requeue::Resync,
+        );
     };
     if !driver.capabilities.capacity {
         let message = "the driver tells no resources of Nodes: set the autoscaler's annotations instead";

@@ -29,10 +29,7 @@ fn resources(cpu: &str) -> NodeResources {
 }
 
 /// Runs a reconcile in which the driver answers this. Returns whether it was asked, and the end.
-fn run(
-    view: &InfraTemplateView,
-    answer: DriverResult<NodeResources>,
-) -> (bool, InfraTemplateConclusion) {
+fn run(view: &InfraTemplateView, answer: DriverResult<NodeResources>) -> (bool, InfraTemplateConclusion) {
     let mut progress = InfraTemplateProgress::default();
     match step(view, &progress) {
         Step::Finish(end) => (false, end),

@@ -37,9 +37,8 @@ async fn every_call_of_the_contract_arrives_and_comes_back() {
     let error = world.host.get_status(request("plain", "{}")).await.expect_err("no provider id");
     assert_eq!(error.code(), Code::NotFound);
     assert!(world.host.delete(known.clone()).await.is_ok());
-    let is_unimplemented = |error: &CallError| {
-        matches!(error, CallError::Guest(error) if error.code == Code::Unimplemented)
-    };
+    let is_unimplemented =
+        |error: &CallError| matches!(error, CallError::Guest(error) if error.code == Code::Unimplemented);
     let error = world.host.initialize(known.clone()).await.expect_err("not offered");
     assert!(is_unimplemented(&error), "{error:?}");
     // Interfaces that it does not export.

@@ -107,8 +107,7 @@ impl Engine {
         if self.is_unreadable(Kind::InfraTemplate, change) {
             return;
         }
-        let is_edit =
-            |old: &MachinistMachineTemplate, new: &MachinistMachineTemplate| old.spec != new.spec;
+        let is_edit = |old: &MachinistMachineTemplate, new: &MachinistMachineTemplate| old.spec != new.spec;
         self.object_changed(Key::InfraTemplate(change.key.clone()), change, is_edit);
         self.seen_change(Kind::InfraTemplate, change);
     }
@@ -210,9 +209,7 @@ impl Engine {
     pub(super) fn wake_infra_of_class(&mut self, class: &ObjectKey) {
         self.retry_templates(|key, template| {
             let named = template.spec.template.spec.class_ref.as_ref();
-            named.is_some_and(|named| {
-                named.name == class.name.as_str() && key.namespace == class.namespace
-            })
+            named.is_some_and(|named| named.name == class.name.as_str() && key.namespace == class.namespace)
         });
         for machine in self.infra_index.by_class.of(class) {
             self.retry_infra_at_once(machine);

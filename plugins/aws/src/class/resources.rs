@@ -19,10 +19,8 @@ fn resources(spec: &Spec, size: &InstanceType) -> NodeResources {
     let cpu = spec.cpu.as_ref();
     let chosen = cpu.and_then(|cpu| Some(i64::from(cpu.cores?) * i64::from(cpu.threads_per_core?)));
     let cpus = chosen.filter(|cpus| *cpus > 0).unwrap_or(size.cpus);
-    let mut all = vec![
-        ("cpu".to_owned(), cpus.to_string()),
-        ("memory".to_owned(), format!("{}Mi", size.memory_mib)),
-    ];
+    let mut all =
+        vec![("cpu".to_owned(), cpus.to_string()), ("memory".to_owned(), format!("{}Mi", size.memory_mib))];
     if let Some(root) = spec.disks.iter().find(|disk| disk.device.is_none()) {
         all.push(("ephemeral-storage".to_owned(), format!("{}Gi", root.size_gib)));
     }

@@ -11,7 +11,8 @@ fn zoned() -> Value {
 }
 
 fn placed(spec: &Value, zone: &str) -> Result<Value, (Code, String)> {
-    let placed = zone::placed(&class(spec), zone).map_err(|failure| (failure.code, failure.message.clone()))?;
+    let placed =
+        zone::placed(&class(spec), zone).map_err(|failure| (failure.code, failure.message.clone()))?;
     Ok(serde_json::from_str(&placed).unwrap())
 }
 
@@ -74,7 +75,11 @@ fn a_node_has_the_resources_of_its_instance_type_and_the_disk_of_its_class() {
     }));
     let large = harness.node_capacity(&large).unwrap();
     assert_eq!(large.architecture.as_deref(), Some("arm64"));
-    assert!(large.resources.contains(&("nvidia.com/gpu".to_owned(), "2".to_owned())), "{:?}", large.resources);
+    assert!(
+        large.resources.contains(&("nvidia.com/gpu".to_owned(), "2".to_owned())),
+        "{:?}",
+        large.resources
+    );
     assert!(large.resources.contains(&("cpu".to_owned(), "8".to_owned())), "{:?}", large.resources);
     let none = spec_with(json!({ "machineType": "m5.none" }));
     assert_eq!(harness.node_capacity(&none).unwrap_err().code, Code::NotFound);

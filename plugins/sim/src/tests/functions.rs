@@ -46,7 +46,10 @@ fn a_node_has_the_resources_of_its_type() {
     let harness = Harness::new();
     let known = harness.driver().node_capacity(&class(&spec())).unwrap();
     assert_eq!(known.resources, [("cpu", "2"), ("memory", "4Gi")].map(|(a, b)| (a.to_owned(), b.to_owned())));
-    assert_eq!((known.architecture.as_deref(), known.operating_system.as_deref()), (Some("amd64"), Some("linux")));
+    assert_eq!(
+        (known.architecture.as_deref(), known.operating_system.as_deref()),
+        (Some("amd64"), Some("linux"))
+    );
     assert_eq!(harness.sent(), ["GET /v1/regions"]);
     let mut unknown = spec();
     unknown["type"] = json!("sim.none");

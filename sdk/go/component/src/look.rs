@@ -61,9 +61,8 @@ fn seen(said: &str, folder: &Path) -> Result<Seen, Error> {
             "the SDK in go.mod serves {what:?}, which this tool does not know: use versions of both that fit together"
         ))
     };
-    let optional = |name: &String| {
-        Optional::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| unknown(name))
-    };
+    let optional =
+        |name: &String| Optional::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| unknown(name));
     let world = match report.kind.as_str() {
         "driver" => World::Driver(report.offers.iter().map(optional).collect::<Result<_, _>>()?),
         "health-policy" => World::HealthPolicy,

@@ -10,7 +10,7 @@ use crate::case::{Case, Outcome, must};
 checks! {
     "host/granted" Shared cloud granted "a machine's life needs no request that the grants refuse";
     "host/declared" Shared cloud declared "each host that is asked is one that describe names";
-    "host/offline" Shared offline offline 
+    "host/offline" Shared offline offline
         "describe, validate-class, get-volume-ids, node-id and place send nothing";
 }
 

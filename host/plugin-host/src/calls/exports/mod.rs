@@ -92,19 +92,8 @@ macro_rules! questions {
 }
 
 questions![
-    Create,
-    Initialize,
-    Delete,
-    GetStatus,
-    Reboot,
-    DeleteById,
-    NodeId,
-    Place,
-    List,
-    NodeCapacity,
-    GetVolumeIds,
-    ValidateClass,
-    Describe
+    Create, Initialize, Delete, GetStatus, Reboot, DeleteById, NodeId, Place, List, NodeCapacity,
+    GetVolumeIds, ValidateClass, Describe
 ];
 
 /// Declares the questions about a Machine: what they name beside it, whether they change a VM, and for each the export,

@@ -78,8 +78,7 @@ impl Ask for Place {
             // The Machine only decides which version of the driver answers.
             let request = convert::request(&self.request, running.deadline_ms);
             running.recording.asked(&(&request, &self.failure_domain));
-            let answer =
-                export.call_place(&mut *running.store, &request.class, &self.failure_domain).await?;
+            let answer = export.call_place(&mut *running.store, &request.class, &self.failure_domain).await?;
             Ok(running.answered(answer, |spec, _| convert::placed_spec(spec)))
         }
         .boxed()

@@ -111,10 +111,10 @@ async fn life() -> (Vec<Recording>, String) {
     assert_eq!(placed, SPEC_ELSEWHERE);
     let class_request = ClassRequest { class: class("sim", SPEC), secrets: known.secrets.clone() };
     let resources = world.host.node_capacity(class_request).await.expect("has a size").resources;
-    assert_eq!(resources.iter().map(|(name, is)| format!("{name}={is}")).collect::<Vec<_>>(), [
-        "cpu=2",
-        "memory=4Gi"
-    ]);
+    assert_eq!(
+        resources.iter().map(|(name, is)| format!("{name}={is}")).collect::<Vec<_>>(),
+        ["cpu=2", "memory=4Gi"]
+    );
     world.host.delete(known).await.expect("goes");
     let recordings = recorded(&world, folder.path()).await;
     (recordings, cloud.url())

@@ -56,12 +56,9 @@ struct TemplateReconcile<'a> {
     progress: InfraTemplateProgress,
 }
 
-reconciled_kind!(
-    MachinistMachineTemplate,
-    Kind::InfraTemplate,
-    InfraTemplateConclusion,
-    |_| EffectKind::StatusWrite
-);
+reconciled_kind!(MachinistMachineTemplate, Kind::InfraTemplate, InfraTemplateConclusion, |_| {
+    EffectKind::StatusWrite
+});
 
 impl Reconcile for TemplateReconcile<'_> {
     type Object = MachinistMachineTemplate;

@@ -186,10 +186,7 @@ fn region(root: &mut Object<'_>, findings: &mut Findings) -> String {
     region
 }
 
-fn zones(
-    root: &mut Object<'_>,
-    findings: &mut Findings,
-) -> (Option<String>, BTreeMap<String, String>) {
+fn zones(root: &mut Object<'_>, findings: &mut Findings) -> (Option<String>, BTreeMap<String, String>) {
     let subnets = root.map(SUBNETS, findings);
     for (name, subnet) in &subnets {
         if name.is_empty() || subnet.trim().is_empty() {
