@@ -11,27 +11,28 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from machinist_sdk.build.component import contract_folder
+from machinist_sdk.build.author import POLICY, driver_world
+from machinist_sdk.build.component import write_wit
 from machinist_sdk.build.tool import componentize_py
+from machinist_sdk.driver.base import OPTIONAL
 
 SOURCE = Path(__file__).parent / "src"
-# The contract, the largest world of it, and the module.
-_WORLDS = [
-    ("provider/0.1.0", "full-provider", "machinist_provider"),
-    ("policy/0.1.0", "health-policy", "machinist_policy"),
-]
+# The worlds with everything that a component may export.
+_WORLDS = [driver_world(OPTIONAL), POLICY]
 # A module that the generated ones share.
 _SHARED = "componentize_py_types.py"
 
 
 def generate(into: Path) -> None:
     """Writes all modules into a folder."""
-    for contract, world, module in _WORLDS:
+    for world in _WORLDS:
         with tempfile.TemporaryDirectory() as folder:
-            options = ["--wit-path", str(contract_folder(contract)), "--world", world, "--world-module", module]
-            subprocess.run([str(componentize_py()), "--quiet", *options, "bindings", folder], check=True)
-            shutil.copytree(Path(folder) / module, into / module)
-            shutil.copy(Path(folder) / _SHARED, into / _SHARED)
+            wit, made = Path(folder) / "wit", Path(folder) / "made"
+            write_wit(world, wit)
+            options = ["--wit-path", str(wit), "--world", world.name, "--world-module", world.module]
+            subprocess.run([str(componentize_py()), "--quiet", *options, "bindings", str(made)], check=True)
+            shutil.copytree(made / world.module, into / world.module)
+            shutil.copy(made / _SHARED, into / _SHARED)
 
 
 def generated(folder: Path) -> dict[str, str]:
@@ -41,13 +42,13 @@ def generated(folder: Path) -> dict[str, str]:
 
 def _paths(folder: Path) -> Iterator[Path]:
     yield folder / _SHARED
-    for _, _, module in _WORLDS:
-        yield from (folder / module).rglob("*.py")
+    for world in _WORLDS:
+        yield from (folder / world.module).rglob("*.py")
 
 
 def main() -> None:
-    for _, _, module in _WORLDS:
-        shutil.rmtree(SOURCE / module, ignore_errors=True)
+    for world in _WORLDS:
+        shutil.rmtree(SOURCE / world.module, ignore_errors=True)
     generate(SOURCE)
 
 

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`machine`] | one Machine: creation, its life with a Node, deletion, ownership |
 //! | [`infra_machine`] | one VM of a Machine of Cluster API |
+//! | [`infra_template`] | the resources of a Node of such machines |
 //! | [`infra_cluster`] | what the machines of a cluster of Cluster API share |
 //! | [`machine_set`] | how many Machines a set keeps, which it creates and which it deletes |
 //! | [`machine_deployment`] | rollouts, their sets and their status |
@@ -27,6 +28,7 @@ pub mod events;
 pub mod health_policy;
 pub mod infra_cluster;
 pub mod infra_machine;
+pub mod infra_template;
 pub mod machine;
 pub mod machine_deployment;
 pub mod machine_set;

@@ -2,7 +2,9 @@
 
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
-use machinist_api::infrastructure::{MachinistCluster, MachinistIdentity, MachinistMachine};
+use machinist_api::infrastructure::{
+    MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
+};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::machine::Requeue;
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderName};
@@ -24,6 +26,7 @@ pub(crate) enum Message {
     Deployment(Change<MachineDeployment>),
     InfraMachine(Change<MachinistMachine>),
     InfraCluster(Change<MachinistCluster>),
+    InfraTemplate(Change<MachinistMachineTemplate>),
     InfraIdentity(Change<MachinistIdentity>),
     OwnerMachine(Change<OwnerMachine>),
     OwnerCluster(Change<OwnerCluster>),

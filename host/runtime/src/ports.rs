@@ -8,11 +8,12 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
-    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
+    ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest,
+    NodeResources, Page, Vm,
 };
 use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, PluginName, ProviderId, ProviderName};
 
 /// The calls of drivers, one row each. `$table` is a macro that gets all rows: [`Drivers`] is made of them, and so is
 /// each type that wraps drivers. The rows about a Machine name their operation.
@@ -30,6 +31,10 @@ macro_rules! each_driver_call {
                 /// Removes this VM and no other; the request names the one that the Machine keeps. See
                 /// `wit/delete-by-id`.
                 delete_by_id = DeleteById(request: MachineRequest, vm: ProviderId) -> ();
+                /// The id that the Node of this VM has. See `wit/node-id`.
+                node_id = NodeId(request: MachineRequest, vm: Vm) -> ProviderId;
+                /// The `providerSpec` of the request's class in this failure domain. See `wit/placement`.
+                place = Place(request: MachineRequest, failure_domain: FailureDomain) -> String;
             }
             other {
                 /// One page of the machines that carry the cluster's mark. See `wit/provider`.
@@ -41,6 +46,8 @@ macro_rules! each_driver_call {
                     pin: Option<DriverDigest>,
                     volume_specs: Vec<String>
                 ) -> Vec<Option<String>>;
+                /// The resources of a Node of a class. See `wit/capacity`.
+                node_capacity(request: ClassRequest) -> NodeResources;
                 /// Warnings about a class that can be used, or `invalid-argument` with what is wrong. See
                 /// `wit/provider`.
                 validate_class(class: ClassSpec) -> Vec<String>;

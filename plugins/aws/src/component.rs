@@ -1,17 +1,18 @@
 //! The calls of the host.
 
 use machinist_sdk::driver::{
-    About, Capabilities, Class, Creation, DeleteById, Deletion, Driver, Failure, Host, OfflineHost, Page,
-    Reboot, Request, Vm,
+    About, Capabilities, Capacity, Class, Creation, DeleteById, Deletion, Driver, Failure, Host, NodeId,
+    NodeResources, OfflineHost, Page, Placement, Reboot, Request, Vm,
 };
 
-use crate::class::{spec, volume};
+use crate::class::{resources, spec, volume, zone};
 use crate::ec2::Ec2;
 use crate::ec2::http::{self, Signed};
 use crate::ec2::settings::wished_hosts;
 use crate::instance::adoption;
 use crate::instance::initialize;
 use crate::instance::machine::{self, Machines, Outcome};
+use crate::instance::map;
 
 const NAME: &str = "aws";
 /// The provider in MachineClasses.
@@ -31,7 +32,7 @@ fn version() -> &'static str {
 /// The driver of AWS EC2.
 pub struct AwsDriver;
 
-machinist_sdk::export_driver!(AwsDriver, reboot, delete_by_id);
+machinist_sdk::export_driver!(AwsDriver, reboot, delete_by_id, node_id, placement, capacity);
 
 /// All capabilities of the contract.
 fn capabilities() -> Capabilities {
@@ -105,6 +106,26 @@ impl DeleteById for AwsDriver {
         let region = machine::region_of_id(request, provider_id);
         let delete = |machines: Machines<'_>| machines.delete_one(request, provider_id);
         with_machines(host, region, &request.cluster, delete)
+    }
+}
+
+impl NodeId for AwsDriver {
+    fn node_id(_: &Request, vm: &Vm, _: &dyn OfflineHost) -> Result<String, Failure> {
+        map::node_id(vm)
+    }
+}
+
+impl Placement for AwsDriver {
+    fn place(class: &Class, failure_domain: &str, _: &dyn OfflineHost) -> Result<String, Failure> {
+        zone::placed(class, failure_domain)
+    }
+}
+
+impl Capacity for AwsDriver {
+    fn node_capacity(class: &Class, host: &dyn Host) -> Result<NodeResources, Failure> {
+        let (spec, _) = spec::read(class)?;
+        let transport = Signed::open(host, spec.region.clone())?;
+        resources::of(&spec, Ec2::new(&transport))
     }
 }
 

@@ -6,7 +6,8 @@
 //! | the work of each call in EC2 | `instance::{machine, create, initialize}` |
 //! | ownership of instances | `instance::{marks, adoption}`, `tags` |
 //! | the fields of a class, and lenient JSON | `class::{spec, lenient}` |
-//! | the parameters of a launch | `instance::launch`, `class::placement` |
+//! | the parameters of a launch | `instance::launch`, `class::{placement, zone}` |
+//! | the resources of a Node | `class::resources` |
 //! | the target of a call | `ec2::{region, settings}` |
 //! | EC2's API and its objects | `ec2`, `ec2::{answer, xml, params}` |
 //! | requests and credentials | `ec2::{http, credentials}` |

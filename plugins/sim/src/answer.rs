@@ -22,6 +22,25 @@ pub(crate) enum State {
     Other,
 }
 
+/// The size of a type of VMs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) cpus: u64,
+    pub(crate) memory_gib: u64,
+    pub(crate) gpus: u64,
+}
+
+impl Size {
+    /// Parses the size of this type from the list of all. The outer `None`: it is no such list.
+    pub(crate) fn of(kind: &str, regions: &Value) -> Option<Option<Self>> {
+        let types = regions.get("types")?.as_object()?;
+        let Some(size) = types.get(kind) else { return Some(None) };
+        let number = |field: &str| size.get(field).and_then(Value::as_u64);
+        let gpus = number("gpus").unwrap_or_default();
+        Some(Some(Self { cpus: number("cpus")?, memory_gib: number("memoryGib")?, gpus }))
+    }
+}
+
 /// A VM of the cloud's API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Vm {

@@ -3,7 +3,7 @@
 use machinist_sdk::driver::{Attempt, Effect, Host, HttpRequest, Method, escaped};
 use serde_json::{Value, json};
 
-use crate::answer::{CLUSTER_TAG, Page, UID_TAG, Vm, Volume};
+use crate::answer::{CLUSTER_TAG, Page, Size, UID_TAG, Vm, Volume};
 use crate::errors::{CloudCode, CloudError, refusal};
 use crate::settings::Endpoint;
 
@@ -112,6 +112,13 @@ impl<'a> Cloud<'a> {
         })?;
         volumes.retain(|volume| volume.is_of(cluster, uid));
         Ok(volumes)
+    }
+
+    /// Returns the size of a type of VMs. `None`: there is no such type.
+    pub(crate) fn size(&self, kind: &str) -> Result<Option<Size>, CloudError> {
+        let trial = self.read("read the types of VMs");
+        let answer = trial.send(&self.request(Method::Get, "/v1/regions"))?;
+        Size::of(kind, &answer).ok_or_else(|| trial.invalid_answer("has no types with cpus and memoryGib"))
     }
 
     fn read(&self, doing: &'static str) -> Trial<'_> {

@@ -1,8 +1,8 @@
 //! The calls of the host.
 
 use machinist_sdk::driver::{
-    About, Capabilities, Class, Creation, DeleteById, Deletion, Driver, Encoding, Failure, Host, OfflineHost,
-    Page, Reboot, Request, Vm,
+    About, Capabilities, Capacity, Class, Creation, DeleteById, Deletion, Driver, Encoding, Failure, Host,
+    NodeId, NodeResources, OfflineHost, Page, Placement, Reboot, Request, Vm, not_found, quoted,
 };
 
 use crate::cloud::Cloud;
@@ -18,7 +18,7 @@ pub(crate) const TOKEN_KEY: &str = "token";
 /// The driver of the simulated cloud.
 pub struct SimDriver;
 
-machinist_sdk::export_driver!(SimDriver, reboot, delete_by_id);
+machinist_sdk::export_driver!(SimDriver, reboot, delete_by_id, node_id, placement, capacity);
 
 /// The version of the build, by default the crate's.
 fn version() -> &'static str {
@@ -93,6 +93,28 @@ impl Reboot for SimDriver {
 impl DeleteById for SimDriver {
     fn delete_by_id(request: &Request, provider_id: &str, host: &dyn Host) -> Result<(), Failure> {
         machines(&open(host)?, host).delete_one(request, provider_id)
+    }
+}
+
+impl NodeId for SimDriver {
+    /// The kubelets of this cloud register with the driver's own ids.
+    fn node_id(_: &Request, vm: &Vm, _: &dyn OfflineHost) -> Result<String, Failure> {
+        Ok(vm.provider_id.clone())
+    }
+}
+
+impl Placement for SimDriver {
+    fn place(class: &Class, failure_domain: &str, _: &dyn OfflineHost) -> Result<String, Failure> {
+        spec::placed(class, failure_domain)
+    }
+}
+
+impl Capacity for SimDriver {
+    fn node_capacity(class: &Class, host: &dyn Host) -> Result<NodeResources, Failure> {
+        let kind = spec::read(class)?.spec.kind;
+        let size = open(host)?.size(&kind)?;
+        size.map(|size| map::resources(&size))
+            .ok_or_else(|| not_found(format!("the cloud has no type {}", quoted(&kind))))
     }
 }
 

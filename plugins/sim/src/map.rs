@@ -3,7 +3,7 @@
 use machinist_sdk::driver::{self as wit, Code, Failure, rfc3339_ms};
 use serde_json::Value;
 
-use crate::answer::{NAME_TAG, State, UID_TAG, Vm};
+use crate::answer::{NAME_TAG, Size, State, UID_TAG, Vm};
 
 /// The CSI driver of the cloud's volumes.
 pub(crate) const CSI_DRIVER: &str = "sim.csi.machinist.dev";
@@ -38,6 +38,22 @@ pub(crate) fn vm(vm: &Vm) -> wit::Vm {
         failure_domain: Some(vm.zone.clone()),
         conditions: Vec::new(),
         last_known_state: None,
+    }
+}
+
+/// Converts the size of a type into the resources of its Nodes.
+pub(crate) fn resources(size: &Size) -> wit::NodeResources {
+    let mut resources = vec![
+        ("cpu".to_owned(), size.cpus.to_string()),
+        ("memory".to_owned(), format!("{}Gi", size.memory_gib)),
+    ];
+    if size.gpus > 0 {
+        resources.push(("nvidia.com/gpu".to_owned(), size.gpus.to_string()));
+    }
+    wit::NodeResources {
+        resources,
+        architecture: Some("amd64".to_owned()),
+        operating_system: Some("linux".to_owned()),
     }
 }
 

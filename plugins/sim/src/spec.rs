@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use machinist_sdk::driver::{Class, Failure, Fields, quoted};
-use serde_json::{Value, json};
+use machinist_sdk::driver::{Class, Failure, Fields, invalid, quoted};
+use serde_json::{Map, Value, json};
 
 use crate::answer::{CLUSTER_TAG, NAME_TAG, UID_TAG};
 
@@ -98,6 +98,16 @@ pub(crate) fn read(class: &Class) -> Result<Read, Failure> {
         initialize: initialize(&root)?,
     };
     Ok(Read { spec, warnings })
+}
+
+/// Returns the `providerSpec` of a class in this zone and no other. The cloud names its zones; a create in one that it
+/// lacks fails.
+pub(crate) fn placed(class: &Class, zone: &str) -> Result<String, Failure> {
+    read(&Class { zones: vec![zone.to_owned()], ..class.clone() })?;
+    let mut fields: Map<String, Value> = serde_json::from_str(&class.spec)
+        .map_err(|_| invalid("the MachineClass's providerSpec is invalid: it is not an object"))?;
+    fields.insert("zone".to_owned(), json!(zone));
+    Ok(Value::Object(fields).to_string())
 }
 
 /// Reads the only field that matters once the VM exists. An unreadable class asks for nothing.

@@ -5,7 +5,7 @@ package driver
 // own: nothing survives a call. wit/provider describes the promises of each call.
 //
 // A call fails by returning an *Error. Any other error, and a panic, becomes the code Internal with its text. Describe,
-// ValidateClass and GetVolumeIDs have neither secrets nor network.
+// ValidateClass, GetVolumeIDs, NodeID and Place have neither secrets nor network.
 type Driver interface {
 	// Describe describes the driver. Must not fail.
 	Describe(host *Host) About
@@ -47,4 +47,23 @@ type VolumeIdentifier interface {
 type Rebooter interface {
 	// Reboot restarts the machine, as by its reset button. Returns when the cloud has accepted the order.
 	Reboot(host *Host, request Request) error
+}
+
+// NodeNamer is a driver whose own provider ids differ from those of Nodes, for Cluster API.
+type NodeNamer interface {
+	// NodeID returns the id that the cloud controller manager writes into the Node of this VM: 1 to 512 bytes, the same
+	// for the same arguments.
+	NodeID(host *Host, request Request, vm VM) (string, error)
+}
+
+// Placer is a driver that puts VMs into an exact failure domain, for Cluster API.
+type Placer interface {
+	// Place returns the providerSpec (JSON) that creates VMs of this class in this failure domain and nowhere else.
+	Place(host *Host, class Class, failureDomain string) (string, error)
+}
+
+// CapacityTeller is a driver that knows the resources of Nodes, for Cluster API.
+type CapacityTeller interface {
+	// NodeCapacity returns the resources of a Node of this class. Changes nothing.
+	NodeCapacity(host *Host, class Class) (NodeResources, error)
 }

@@ -147,6 +147,16 @@ type VM struct {
 	LastKnownState string
 }
 
+// NodeResources are the resources and the platform of a Node.
+type NodeResources struct {
+	// Resources are Kubernetes quantities by name: at least cpu and memory.
+	Resources map[string]string
+	// Architecture is amd64, arm64, s390x, ppc64le, or empty.
+	Architecture string
+	// OperatingSystem is linux, windows, or empty.
+	OperatingSystem string
+}
+
 // Progress means that the cloud is working on it. The host stores the token and calls again, in an instance of its own.
 type Progress struct {
 	// ResumeToken comes back as the machine's LastKnownState.

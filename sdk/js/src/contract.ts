@@ -4,7 +4,7 @@
  */
 
 /// <reference lib="esnext.disposable" preserve="true" />
-/// <reference path="../bindings/full-provider.d.ts" preserve="true" />
+/// <reference path="../bindings/driver.d.ts" preserve="true" />
 /// <reference path="../bindings/health-policy.d.ts" preserve="true" />
 
 import type * as wit from 'machinist:provider/types@0.1.0';
@@ -40,6 +40,16 @@ export interface ListRequest {
 
 /** A machine as the cloud shows it. Optional fields default to empty. */
 export type Vm = Omit<wit.Vm, 'addresses' | 'conditions'> & Partial<Pick<wit.Vm, 'addresses' | 'conditions'>>;
+
+/** The resources and the platform of a Node. */
+export interface NodeResources {
+  /** Kubernetes quantities by resource: at least `cpu` and `memory`. */
+  resources: Record<string, string>;
+  /** `amd64`, `arm64`, `s390x` or `ppc64le`. */
+  architecture?: string;
+  /** `linux` or `windows`. */
+  operatingSystem?: string;
+}
 
 /** A machine in a listing. */
 export interface Listed extends Omit<wit.Listed, 'createdAtMs'> {

@@ -17,6 +17,7 @@
 /** @typedef {import('./contract.js').Listed} Listed */
 /** @typedef {import('./contract.js').ListRequest} ListRequest */
 /** @typedef {import('./contract.js').Machine} Machine */
+/** @typedef {import('./contract.js').NodeResources} NodeResources */
 /** @typedef {import('./contract.js').Page} Page */
 /** @typedef {import('./contract.js').Request} Request */
 /** @typedef {import('./contract.js').Vm} Vm */

@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 
 import { bundleComponent } from './bundle.js';
 import { Complaint } from './complaint.js';
-import { world } from './contract.js';
+import { world, writeWorld } from './contract.js';
 import { Project } from './project.js';
 import { load } from './toolchain.js';
 
@@ -26,16 +26,18 @@ export async function build(folder, output) {
   return component.length;
 }
 
-async function componentize(text, { wit, name }) {
+async function componentize(text, world) {
   const tool = await load('@bytecodealliance/componentize-js');
   const folder = mkdtempSync(join(tmpdir(), 'machinist-js-'));
   const before = process.cwd();
   try {
     const sourcePath = join(folder, 'component.js');
     writeFileSync(sourcePath, text);
+    const witPath = join(folder, 'wit');
+    writeWorld(world, witPath);
     // The tool writes relative paths into the component: from this folder they are the same each time.
     process.chdir(folder);
-    const { component } = await tool.componentize({ sourcePath, witPath: wit, worldName: name, disableFeatures: WITHOUT });
+    const { component } = await tool.componentize({ sourcePath, witPath, worldName: world.name, disableFeatures: WITHOUT });
     return component;
   } catch (error) {
     throw new Complaint(explained(String(error.message ?? error)));

@@ -5,9 +5,11 @@
 import { cpSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+import { PACKAGES } from './contract.js';
+
 const ROOT = new URL('../../../', import.meta.url);
 const SDK = new URL('../', import.meta.url);
-const CONTENTS = ['wit/provider/0.1.0', 'wit/policy/0.1.0', 'LICENSE'];
+const CONTENTS = [...PACKAGES, 'policy'].map((name) => `wit/${name}/0.1.0`).concat('LICENSE');
 
 if (process.argv.includes('--clean')) {
   for (const name of ['wit', 'LICENSE']) rmSync(fileURLToPath(new URL(name, SDK)), { recursive: true, force: true });

@@ -3,7 +3,7 @@
  * The contract's types in JavaScript: numbers for milliseconds, objects for lists of pairs. Everything else is as in
  * the bindings, which are generated from `wit/`.
  */
-/// <reference path="../bindings/full-provider.d.ts" preserve="true" />
+/// <reference path="../bindings/driver.d.ts" preserve="true" />
 /// <reference path="../bindings/health-policy.d.ts" preserve="true" />
 /// <reference lib="esnext.disposable" preserve="true" />
 import type * as wit from 'machinist:provider/types@0.1.0';
@@ -33,6 +33,15 @@ export interface ListRequest {
 }
 /** A machine as the cloud shows it. Optional fields default to empty. */
 export type Vm = Omit<wit.Vm, 'addresses' | 'conditions'> & Partial<Pick<wit.Vm, 'addresses' | 'conditions'>>;
+/** The resources and the platform of a Node. */
+export interface NodeResources {
+    /** Kubernetes quantities by resource: at least `cpu` and `memory`. */
+    resources: Record<string, string>;
+    /** `amd64`, `arm64`, `s390x` or `ppc64le`. */
+    architecture?: string;
+    /** `linux` or `windows`. */
+    operatingSystem?: string;
+}
 /** A machine in a listing. */
 export interface Listed extends Omit<wit.Listed, 'createdAtMs'> {
     createdAtMs?: number;

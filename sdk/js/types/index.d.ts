@@ -17,6 +17,7 @@ export type HttpRequest = import('./contract.js').HttpRequest;
 export type Listed = import('./contract.js').Listed;
 export type ListRequest = import('./contract.js').ListRequest;
 export type Machine = import('./contract.js').Machine;
+export type NodeResources = import('./contract.js').NodeResources;
 export type Page = import('./contract.js').Page;
 export type Request = import('./contract.js').Request;
 export type Vm = import('./contract.js').Vm;
@@ -39,6 +40,7 @@ export type Refusal = import('./http/attempt.js').Refusal;
 /** @typedef {import('./contract.js').Listed} Listed */
 /** @typedef {import('./contract.js').ListRequest} ListRequest */
 /** @typedef {import('./contract.js').Machine} Machine */
+/** @typedef {import('./contract.js').NodeResources} NodeResources */
 /** @typedef {import('./contract.js').Page} Page */
 /** @typedef {import('./contract.js').Request} Request */
 /** @typedef {import('./contract.js').Vm} Vm */

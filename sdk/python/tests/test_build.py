@@ -9,7 +9,7 @@ from unittest import TestCase, mock
 
 from machinist_sdk.build import BuildError, tool
 from machinist_sdk.build.author import Author, load
-from machinist_sdk.build.component import build, entry
+from machinist_sdk.build.component import build, entry, write_wit
 
 _DRIVER = """
 from machinist_sdk.driver import About, Capabilities, Driver
@@ -22,6 +22,11 @@ class Whole(Driver):
 
 class Rebooter(Whole):
     def reboot(self, request, host): ...
+
+class Placer(Whole):
+    def node_id(self, request, vm, host): ...
+    def place(self, class_, failure_domain, host): ...
+    def node_capacity(self, class_, host): ...
 
 class Half(Driver):
     def describe(self, host): return About("mine", "1.0.0", ["mine"])
@@ -58,10 +63,19 @@ class Authors(Scratch):
 
     def test_the_world_is_chosen_by_what_the_class_can(self) -> None:
         self.module("mine", _DRIVER)
-        for name, world in [("Whole", "provider"), ("Rebooter", "full-provider")]:
-            self.assertEqual(self.load(f"mine:{name}").world.name, world)
-        self.assertIn("\nDriver, Reboot = exports(Rebooter)\n", entry(self.load("mine:Rebooter")))
-        self.assertIn("\nDriver = exports(Whole)[0]\n", entry(self.load("mine:Whole")))
+        table = [
+            ("Whole", ()),
+            ("Rebooter", (("provider", "reboot"),)),
+            ("Placer", (("node-id", "node-id"), ("placement", "placement"), ("capacity", "capacity"))),
+        ]
+        for name, optional in table:
+            author = self.load(f"mine:{name}")
+            self.assertEqual(author.world.optional, optional)
+            write_wit(author.world, self.folder / name)
+            text = (self.folder / name / "world.wit").read_text()
+            self.assertEqual(text.count("export "), len(optional), text)
+        self.assertIn('\nDriver = made["Driver"]\nReboot = made["Reboot"]\nseal()', entry(self.load("mine:Rebooter")))
+        self.assertIn('\nDriver = made["Driver"]\nseal()', entry(self.load("mine:Whole")))
 
     def test_what_cannot_work_is_reported_with_what_to_do(self) -> None:
         self.module("mine", _DRIVER)
@@ -132,7 +146,7 @@ class Tools(Scratch):
             self.installed('echo "$@" > "${11}"; ls "${13}" "${13}/machinist_sdk" >> "${11}"')
             build(author, [self.folder], self.folder / "mine.wasm")
         recorded = (self.folder / "mine.wasm").read_text()
-        for word in ("--world provider", "wit/provider/0.1.0", "machinist_component.py", "driver", f"--python-path {self.folder}"):
+        for word in ("--world driver", "machinist_component.py", "driver", f"--python-path {self.folder}"):
             self.assertIn(word, recorded)
         for word in ("policy", "testing", "build\n"):
             self.assertNotIn(word, recorded)

@@ -22,7 +22,7 @@ class Readme(TestCase):
     def test_its_driver_can_be_built_and_passes_its_tests(self) -> None:
         driver, tests = re.findall(r"```python\n(.*?)```", _README.read_text(), re.DOTALL)
         self.module("my_driver", driver)
-        self.assertEqual(load("my_driver:MyDriver", []).world.name, "provider")
+        self.assertEqual(load("my_driver:MyDriver", []).world.optional, ())
         result = TestResult()
         defaultTestLoader.loadTestsFromModule(self.module("test_my_driver", tests)).run(result)
         self.assertEqual((result.testsRun, result.failures, result.errors), (2, [], []))

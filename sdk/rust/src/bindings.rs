@@ -49,6 +49,45 @@ pub mod id_deleter {
     pub use __export_machinist_delete_by_id as export;
 }
 
+/// Optional: the id that the Node of a VM has.
+pub mod node_namer {
+    wit_bindgen::generate!({
+        path: ["wit/provider/0.1.0", "wit/node-id/0.1.0"],
+        world: "machinist:node-id/node-namer",
+        with: { "machinist:provider/types@0.1.0": crate::bindings::provider::machinist::provider::types },
+        pub_export_macro: true,
+        export_macro_name: "__export_machinist_node_id",
+        default_bindings_module: "machinist_sdk::bindings::node_namer",
+    });
+    pub use __export_machinist_node_id as export;
+}
+
+/// Optional: VMs in an exact failure domain.
+pub mod placer {
+    wit_bindgen::generate!({
+        path: ["wit/provider/0.1.0", "wit/placement/0.1.0"],
+        world: "machinist:placement/placer",
+        with: { "machinist:provider/types@0.1.0": crate::bindings::provider::machinist::provider::types },
+        pub_export_macro: true,
+        export_macro_name: "__export_machinist_placement",
+        default_bindings_module: "machinist_sdk::bindings::placer",
+    });
+    pub use __export_machinist_placement as export;
+}
+
+/// Optional: the resources of a Node of a class.
+pub mod capacity_teller {
+    wit_bindgen::generate!({
+        path: ["wit/provider/0.1.0", "wit/capacity/0.1.0"],
+        world: "machinist:capacity/capacity-teller",
+        with: { "machinist:provider/types@0.1.0": crate::bindings::provider::machinist::provider::types },
+        pub_export_macro: true,
+        export_macro_name: "__export_machinist_capacity",
+        default_bindings_module: "machinist_sdk::bindings::capacity_teller",
+    });
+    pub use __export_machinist_capacity as export;
+}
+
 /// World `health-policy`.
 pub mod policy {
     wit_bindgen::generate!({

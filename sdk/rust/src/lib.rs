@@ -98,7 +98,8 @@ pub use component::{Exported, ExportedPolicy};
 
 /// Exports a type that implements [`driver::Driver`] from the component: `export_driver!(MyDriver);`, or
 /// `export_driver!(MyDriver, reboot, delete_by_id);` for one that implements [`driver::Reboot`] and
-/// [`driver::DeleteById`] as well.
+/// [`driver::DeleteById`] as well. The others are `node_id` ([`driver::NodeId`]), `placement` ([`driver::Placement`]) and
+/// `capacity` ([`driver::Capacity`]).
 ///
 /// Does nothing in native builds, so that tests link.
 #[macro_export]
@@ -137,6 +138,45 @@ macro_rules! export_optional {
         const _: fn() = || {
             fn can_delete_by_id<D: $crate::driver::DeleteById>() {}
             can_delete_by_id::<$driver>();
+        };
+    };
+    ($driver:ty, node_id) => {
+        #[cfg(target_family = "wasm")]
+        mod machinist_node_id {
+            use super::*;
+            type Component = $crate::Exported<$driver>;
+            $crate::bindings::node_namer::export!(Component with_types_in $crate::bindings::node_namer);
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() = || {
+            fn offers_node_id<D: $crate::driver::NodeId>() {}
+            offers_node_id::<$driver>();
+        };
+    };
+    ($driver:ty, placement) => {
+        #[cfg(target_family = "wasm")]
+        mod machinist_placement {
+            use super::*;
+            type Component = $crate::Exported<$driver>;
+            $crate::bindings::placer::export!(Component with_types_in $crate::bindings::placer);
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() = || {
+            fn offers_placement<D: $crate::driver::Placement>() {}
+            offers_placement::<$driver>();
+        };
+    };
+    ($driver:ty, capacity) => {
+        #[cfg(target_family = "wasm")]
+        mod machinist_capacity {
+            use super::*;
+            type Component = $crate::Exported<$driver>;
+            $crate::bindings::capacity_teller::export!(Component with_types_in $crate::bindings::capacity_teller);
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() = || {
+            fn offers_capacity<D: $crate::driver::Capacity>() {}
+            offers_capacity::<$driver>();
         };
     };
     ($driver:ty, reboot) => {

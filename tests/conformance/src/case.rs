@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use machinist_core::driver::error::{CallError, DriverError};
 use machinist_core::driver::{
-    Capabilities, ClassSpec, Creation, Deletion, DriverResult, ListRequest, Listed, MachineIdentity,
-    MachineRequest, SecretValues, Vm,
+    Capabilities, ClassRequest, ClassSpec, Creation, Deletion, DriverResult, ListRequest, Listed,
+    MachineIdentity, MachineRequest, NodeResources, SecretValues, Vm,
 };
 use machinist_core::value::id::{Name, ProviderId, ProviderName, Uid};
 use machinist_plugin_host::About;
@@ -96,6 +96,9 @@ impl Case {
             "get-volume-ids" => all.volume_ids,
             "reboot" => all.reboot,
             "delete-by-id" => all.delete_by_id,
+            "node-id" => all.node_id,
+            "placement" => all.placement,
+            "capacity" => all.capacity,
             other => unreachable!("{other} is not optional"),
         };
         if is_offered { Ok(()) } else { skipped(format!("the driver does not offer {function}")) }
@@ -215,6 +218,20 @@ impl Case {
 
     pub(crate) async fn reboot(&self, machine: &Machine) -> DriverResult<()> {
         self.stage.host.reboot(self.request(machine, false)).await
+    }
+
+    pub(crate) async fn node_id(&self, machine: &Machine, vm: &Vm) -> DriverResult<ProviderId> {
+        self.stage.host.node_id(self.request(machine, false), vm.clone()).await
+    }
+
+    /// The class of the machine in a failure domain.
+    pub(crate) async fn place(&self, machine: &Machine, failure_domain: &str) -> DriverResult<String> {
+        self.stage.host.place(self.request(machine, false), failure_domain.into()).await
+    }
+
+    pub(crate) async fn node_capacity(&self, spec: &Value) -> DriverResult<NodeResources> {
+        let request = ClassRequest { class: self.class(spec), secrets: self.secrets(true, false) };
+        self.stage.host.node_capacity(request).await
     }
 
     pub(crate) async fn page(

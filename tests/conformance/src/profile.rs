@@ -69,6 +69,9 @@ pub struct Profile {
     /// PersistentVolume specs and the ids that the driver finds in them.
     #[serde(default)]
     pub volumes: Vec<Volume>,
+    /// A failure domain in which the valid class can be, and which is not the one that it names.
+    #[serde(default)]
+    pub failure_domain: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -44,7 +44,7 @@ const fn kind(
     Kind { group, version, plural, name, has_status, is_custom }
 }
 
-static ALL: [Kind; 21] = [
+static ALL: [Kind; 22] = [
     kind("machine.sapcloud.io", "v1alpha1", "machines", "Machine", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machineclasses", "MachineClass", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machinesets", "MachineSet", true, true),
@@ -63,6 +63,10 @@ static ALL: [Kind; 21] = [
     kind("", "v1", "namespaces", "Namespace", true, false),
     kind("infrastructure.machinist.dev", "v1alpha1", "machinistmachines", "MachinistMachine", true, true),
     kind("infrastructure.machinist.dev", "v1alpha1", "machinistclusters", "MachinistCluster", true, true),
+    kind(
+        "infrastructure.machinist.dev", "v1alpha1", "machinistmachinetemplates", "MachinistMachineTemplate",
+        true, true,
+    ),
     kind("infrastructure.machinist.dev", "v1alpha1", "machinistidentities", "MachinistIdentity", false, true),
     kind("cluster.x-k8s.io", "v1beta2", "machines.cluster.x-k8s.io", "Machine", true, true),
     kind("cluster.x-k8s.io", "v1beta2", "clusters.cluster.x-k8s.io", "Cluster", true, true),

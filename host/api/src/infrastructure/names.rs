@@ -30,6 +30,11 @@ pub mod annotations {
     /// On a MachinistMachine: kind and name of its credentials, noted with the key. Its deletion needs them also where
     /// its cluster is gone.
     pub const IDENTITY: &str = "machinist.dev/identity";
+    /// On a MachinistMachine: the driver's own id of the VM, where it differs from that of the VM's Node.
+    pub const VM_ID: &str = "machinist.dev/vm-id";
+    /// On a MachinistMachine: the failure domain that its VM has to be in, noted with the key. Its deletion needs it
+    /// also where its Machine is gone.
+    pub const FAILURE_DOMAIN: &str = "machinist.dev/failure-domain";
     /// On a MachinistMachine: what the driver has returned last, and gets back with each call.
     pub const DRIVER_STATE: &str = "machinist.dev/driver-state";
 }

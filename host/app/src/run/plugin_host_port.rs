@@ -7,11 +7,12 @@ use futures::stream::{BoxStream, StreamExt, select};
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
-    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
+    ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest,
+    NodeResources, Page, Vm,
 };
 use machinist_core::health_policy::{Mode, PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, PluginName, ProviderId, ProviderName};
 use machinist_plugin_host::PluginKeys;
 use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{

@@ -7,11 +7,12 @@ use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
-    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
+    ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest,
+    NodeResources, Page, Vm,
 };
 use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, PluginName, ProviderId, ProviderName};
 use machinist_runtime::each_driver_call;
 use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins};
 

@@ -28,6 +28,7 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::error::{CallError, Code, DriverError};
+use crate::driver::virtual_capacity::Quantities;
 use crate::value::digest::DriverDigest;
 use crate::value::id::{
     ClassName, FailureDomain, Name, Namespace, NodeName, PluginName, ProviderId, ProviderName, Uid,
@@ -52,6 +53,12 @@ words! {
         /// Remove one of two machines.
         DeleteById = "DeleteMachineByID",
         ValidateClass = "ValidateClass",
+        /// Ask for the id that the Node of a machine has.
+        NodeId = "GetNodeID",
+        /// Ask for a class in an exact failure domain.
+        Place = "PlaceClass",
+        /// Ask for the resources of a Node of a class.
+        NodeCapacity = "GetNodeCapacity",
         /// Ask the driver who it is.
         Describe = "Describe",
     }
@@ -63,9 +70,11 @@ impl Operation {
         match self {
             // A cloud may take minutes; a driver answers "in progress" before that.
             Self::Create | Self::Initialize | Self::Delete | Self::DeleteById => SignedDuration::from_mins(5),
-            Self::GetStatus | Self::List | Self::Reboot => SignedDuration::from_mins(1),
+            Self::GetStatus | Self::List | Self::Reboot | Self::NodeCapacity => SignedDuration::from_mins(1),
             // No network: a longer call is broken.
-            Self::GetVolumeIds | Self::ValidateClass | Self::Describe => SignedDuration::from_secs(10),
+            Self::GetVolumeIds | Self::ValidateClass | Self::NodeId | Self::Place | Self::Describe => {
+                SignedDuration::from_secs(10)
+            }
         }
     }
 }
@@ -162,6 +171,34 @@ pub struct ListRequest {
     pub token: Option<String>,
     /// Stay in the host.
     pub secrets: SecretValues,
+}
+
+/// A call about a class alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassRequest {
+    pub class: ClassSpec,
+    /// Stay in the host.
+    pub secrets: SecretValues,
+}
+
+/// The resources and the platform of a Node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeResources {
+    /// Valid Kubernetes quantities, by resource.
+    pub resources: Quantities,
+    pub architecture: Option<Architecture>,
+    pub operating_system: Option<String>,
+}
+
+words! {
+    /// The architectures of processors that Cluster API knows.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Architecture with as_str {
+        Amd64 = "amd64",
+        Arm64 = "arm64",
+        S390x = "s390x",
+        Ppc64le = "ppc64le",
+    }
 }
 
 /// One address of a machine. Ordered as its list is written.
@@ -273,6 +310,12 @@ pub struct Capabilities {
     pub reboot: bool,
     /// Offers `delete-by-id`, an interface of its own.
     pub delete_by_id: bool,
+    /// Offers `node-id`, an interface of its own.
+    pub node_id: bool,
+    /// Offers `placement`, an interface of its own.
+    pub placement: bool,
+    /// Offers `capacity`, an interface of its own.
+    pub capacity: bool,
 }
 
 /// Facts about the driver of a class, as controllers need them.

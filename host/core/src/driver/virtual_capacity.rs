@@ -43,8 +43,13 @@ pub fn plan(wanted: &Quantities, on_node: &Quantities, noted: Option<&Quantities
     }
 }
 
+/// Returns whether the text is a quantity of a resource: a valid one that is not negative.
+pub fn is_quantity(text: &str) -> bool {
+    amount(text).is_some_and(|amount| amount >= 0)
+}
+
 /// Returns whether two quantities are equal: `1`, `1000m` and `1e0` are.
-fn is_same(one: &str, other: &str) -> bool {
+pub fn is_same(one: &str, other: &str) -> bool {
     one == other || matches!((amount(one), amount(other)), (Some(one), Some(other)) if one == other)
 }
 

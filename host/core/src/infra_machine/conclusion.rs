@@ -12,6 +12,7 @@ use crate::machine::node::health::ConditionStatus;
 use crate::machine::{
     MachineConclusion, MachineConditionKind, MachineProgress, MachineReason, Requeue, Severity, StatusChange,
 };
+use crate::scheduling::retry::RetryPolicy;
 use crate::scheduling::vm_checks::VM_FOUND;
 use crate::value::id::FailureDomain;
 
@@ -70,6 +71,8 @@ pub enum InfraReason {
     CredentialsRejected,
     /// The driver does not honour a failure domain that is asked for.
     FailureDomainUnsupported,
+    /// The driver does not say which id the VM's Node has.
+    NodeIdUnknown,
     /// Another object has the same key.
     KeyContested,
     Paused,
@@ -85,6 +88,8 @@ pub enum InfraReason {
     InstanceDeleted,
     /// The cloud does not show a VM whose id is stored.
     InstanceNotFound,
+    /// The VM is in another failure domain than asked for.
+    InstanceMisplaced,
     /// As for a Machine.
     Machine(MachineReason),
 }
@@ -101,6 +106,7 @@ impl InfraReason {
             Self::CredentialsRefused => "CredentialsRefused",
             Self::CredentialsRejected => "CredentialsRejected",
             Self::FailureDomainUnsupported => "FailureDomainUnsupported",
+            Self::NodeIdUnknown => "NodeIdUnknown",
             Self::KeyContested => "KeyContested",
             Self::Paused => "Paused",
             Self::InsufficientCapacity => "InsufficientCapacity",
@@ -111,6 +117,7 @@ impl InfraReason {
             Self::InstanceStopped => "InstanceStopped",
             Self::InstanceDeleted => "InstanceDeleted",
             Self::InstanceNotFound => "InstanceNotFound",
+            Self::InstanceMisplaced => "InstanceMisplaced",
             Self::Machine(reason) => reason.as_str(),
         }
     }
@@ -122,13 +129,15 @@ impl InfraReason {
             | Self::CredentialsRefused
             | Self::CredentialsRejected
             | Self::FailureDomainUnsupported
+            | Self::NodeIdUnknown
             | Self::KeyContested
             | Self::InsufficientCapacity
             | Self::InvalidSpec
             | Self::SeveralInstances
             | Self::InstanceStopped
             | Self::InstanceDeleted
-            | Self::InstanceNotFound => Severity::Warning,
+            | Self::InstanceNotFound
+            | Self::InstanceMisplaced => Severity::Warning,
             Self::WaitingForMachine
             | Self::WaitingForCluster
             | Self::WaitingForClusterInfrastructure
@@ -257,6 +266,11 @@ fn there(
             wake,
         };
     }
+    if let Some(message) = misplaced(view, &id, state, kept.failure_domain.as_ref()) {
+        // A cloud may say later where the VM is.
+        let again = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+        return not_ready(InfraReason::InstanceMisplaced, message, again);
+    }
     let soon = |pause| if view.is_provisioned { wake } else { Requeue::After(pause) };
     match state {
         Some(VmState::Pending) if !view.is_provisioned => {
@@ -281,6 +295,27 @@ fn there(
             wake,
         },
     }
+}
+
+/// Returns the problem of a VM that is not where it was asked for. Owners count on failure domains, so such a VM is
+/// never provided. A VM that is being made may not have its place yet.
+fn misplaced(
+    view: &InfraMachineView,
+    id: &str,
+    state: Option<VmState>,
+    found: Option<&FailureDomain>,
+) -> Option<String> {
+    let wanted = view.failure_domain.as_ref().filter(|_| !view.is_provisioned)?;
+    let is = match (state?, found) {
+        (VmState::Pending, None) => return None,
+        (_, Some(found)) if found == wanted => return None,
+        (_, Some(found)) => format!("is in failure domain {found}"),
+        (_, None) => "has no failure domain".to_owned(),
+    };
+    Some(format!(
+        "{id} {is}, and the Machine asks for {wanted}: delete the Machine, and its owner replaces it. The driver breaks the \
+         promise of its interface placement: report it to its author"
+    ))
 }
 
 fn is_missing(progress: &MachineProgress) -> bool {

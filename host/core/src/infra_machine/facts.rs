@@ -1,8 +1,8 @@
 //! Facts of one reconcile of an infrastructure machine.
 
-use crate::machine::MachineView;
 use crate::machine::node::health::ConditionStatus;
-use crate::value::id::ObjectKey;
+use crate::machine::{DriverFact, MachineView};
+use crate::value::id::{FailureDomain, ObjectKey};
 
 use super::conclusion::InfraReason;
 
@@ -27,15 +27,23 @@ pub struct InfraMachineView {
     pub identity: IdentityFact,
     /// The mark that its VM would get, if this host has it for the VMs of its own Machines.
     pub reserved_mark: Option<String>,
-    /// The failure domain that its Machine asks for.
-    pub failure_domain: Option<String>,
-    /// The driver puts a VM exactly where it is asked to.
-    pub honours_failure_domain: bool,
+    /// The failure domain that the VM has to be in: as noted with its key, else as its Machine asks for it.
+    pub failure_domain: Option<FailureDomain>,
     /// Its status says that the VM was provided. It stays so.
     pub is_provisioned: bool,
     /// The condition `Ready` of its status.
     pub reported: Option<ReportedReady>,
     pub names: &'static InfraNames,
+}
+
+impl InfraMachineView {
+    /// Returns whether the driver puts a VM exactly where it is asked to.
+    pub fn honours_failure_domain(&self) -> bool {
+        match &self.machine.driver {
+            DriverFact::Ready(driver) => driver.capabilities.placement,
+            DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Substitute { .. } => false,
+        }
+    }
 }
 
 /// Names that messages say. The core defines none.

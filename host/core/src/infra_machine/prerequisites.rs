@@ -1,6 +1,6 @@
 //! The prerequisites of a VM's creation. Nothing here ever fails: each wait ends with a change of another object.
 
-use crate::machine::Requeue;
+use crate::machine::{DriverFact, Requeue};
 use crate::scheduling::retry::RetryPolicy;
 
 use super::conclusion::{InfraConclusion, InfraReason};
@@ -63,11 +63,16 @@ pub(super) fn of_identity(view: &InfraMachineView) -> Option<InfraConclusion> {
     }
 }
 
-/// A machine in another failure domain than asked for would be worse than none: control planes count on it.
-fn of_placement(view: &InfraMachineView) -> Option<InfraConclusion> {
-    let wanted = view.failure_domain.as_ref().filter(|_| !view.honours_failure_domain)?;
+/// A machine in another failure domain than asked for would be worse than none: control planes count on it. A driver
+/// that is not there yet is awaited like every other.
+pub(super) fn of_placement(view: &InfraMachineView) -> Option<InfraConclusion> {
+    let wanted = view.failure_domain.as_ref()?;
+    let is_there = matches!(view.machine.driver, DriverFact::Ready(_));
+    if !is_there || view.honours_failure_domain() {
+        return None;
+    }
     let message = format!(
-        "the Machine asks for failure domain {wanted}, and its driver does not say that it honours one: take \
+        "the Machine asks for failure domain {wanted}, and its driver puts VMs into none that is asked for: take \
          spec.failureDomain off the Machine, or use a driver with the interface placement"
     );
     Some(waits(view, InfraReason::FailureDomainUnsupported, message))

@@ -10,6 +10,7 @@ use crate::value::id::ObjectKey;
 
 use super::InfraStep;
 use super::conclusion::{InfraConclusion, InfraReason};
+use super::driver_functions;
 use super::facts::InfraMachineView;
 use super::prerequisites;
 
@@ -58,7 +59,7 @@ fn unless_there(
         return Some(Step::Finish(conclusion));
     }
     match &progress.probe {
-        None => Some(Step::act(MachineEffect::ProbeVm)),
+        None => Some(driver_functions::before(view, progress, vec![MachineEffect::ProbeVm])),
         Some(Ok(_)) => None,
         Some(Err(_)) => Some(Step::Finish(conclusion)),
     }
@@ -94,7 +95,7 @@ fn deletion(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp)
 /// gone.
 fn vm(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
     match machine::step(&view.machine, progress, now) {
-        MachineStep::Act(effects) => Step::Act(effects),
+        MachineStep::Act(effects) => driver_functions::before(view, progress, effects),
         MachineStep::Finish(conclusion) => Step::Finish(InfraConclusion::of(view, progress, conclusion)),
     }
 }

@@ -4,10 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::driver::error::Code;
-use crate::driver::{Address, Creation, Deletion, VmState};
+use crate::driver::{Address, Capabilities, Creation, Deletion, Vm, VmState};
 use crate::machine::node::health::ConditionStatus;
 use crate::machine::tests::facts::{self, guest, vm, vm_that_is};
-use crate::machine::{MachineOutcome, MachineProgress, MachineReason, Requeue, TargetFact};
+use crate::machine::{DriverFact, MachineOutcome, MachineProgress, MachineReason, Requeue, TargetFact};
 use crate::value::id::ObjectKey;
 use crate::value::phase::Phase;
 
@@ -26,7 +26,6 @@ fn fresh() -> InfraMachineView {
         identity: IdentityFact::Ready,
         reserved_mark: None,
         failure_domain: None,
-        honours_failure_domain: false,
         is_provisioned: false,
         reported: None,
         names: &NAMES,
@@ -89,6 +88,8 @@ fn done(effect: &MachineEffect) -> MachineOutcome {
             MachineOutcome::CreateVm(Ok(Creation::Created(vm_that_is(VmState::Running))))
         }
         MachineEffect::ProbeVm => MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Running))),
+        MachineEffect::PlaceVm { .. } => MachineOutcome::PlaceVm(Ok("{}".to_owned())),
+        MachineEffect::NameNode(vm) => MachineOutcome::NameNode(Ok(vm.provider_id.clone())),
         MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Ok(())),
         MachineEffect::DeleteVm => MachineOutcome::DeleteVm(Ok(Deletion::Deleted { last_known_state: None })),
         MachineEffect::ReleaseFinalizer => MachineOutcome::ReleaseFinalizer(Ok(())),
@@ -154,8 +155,106 @@ fn each_prerequisite_is_waited_for_without_an_effect() {
 
 #[test]
 fn a_failure_domain_is_asked_of_drivers_that_honour_it() {
-    let view = InfraMachineView { failure_domain: Some("a".into()), honours_failure_domain: true, ..fresh() };
-    assert_eq!(run(&view, |_| None).0, ["claim", "create-vm", "record-vm"]);
+    let view = placed(fresh());
+    let (effects, end) = run(&view, |_| None);
+    assert_eq!(effects, ["claim", "place-vm", "create-vm", "record-vm"]);
+    assert_eq!((end.reason.as_str(), end.status.is_provisioned), ("InstanceRunning", true));
+    let (effects, _) = run(&placed(begun()), |_| None);
+    assert_eq!(effects, ["place-vm", "probe-vm", "record-vm"], "a look is about the same class");
+    let (effects, _) = run(&deleting(placed(provisioned())), |_| None);
+    assert_eq!(effects, ["place-vm", "delete-vm"], "and so is a deletion");
+}
+
+/// The zone of the sample VM is asked for, and the driver honours that.
+fn placed(mut view: InfraMachineView) -> InfraMachineView {
+    view.failure_domain = vm().failure_domain;
+    assert!(view.failure_domain.is_some());
+    offer(&mut view, |capabilities| capabilities.placement = true);
+    view
+}
+
+fn offer(view: &mut InfraMachineView, change: impl FnOnce(&mut Capabilities)) {
+    let DriverFact::Ready(driver) = &mut view.machine.driver else { panic!("{:?}", view.machine.driver) };
+    change(&mut driver.capabilities);
+}
+
+#[test]
+fn a_class_without_the_failure_domain_makes_no_vm_and_the_driver_says_why() {
+    let refuses = |code: Code| {
+        move |effect: &MachineEffect| {
+            matches!(effect, MachineEffect::PlaceVm { .. }).then(|| MachineOutcome::PlaceVm(Err(guest(code))))
+        }
+    };
+    for (code, reason) in
+        [(Code::InvalidArgument, "FailureDomainUnsupported"), (Code::Internal, "DriverBroken")]
+    {
+        let (effects, end) = run(&placed(fresh()), refuses(code));
+        assert_eq!((effects, ready(&end)), (vec!["claim", "place-vm"], (NOT_READY, reason)));
+    }
+}
+
+#[test]
+fn a_vm_in_another_failure_domain_is_stored_and_never_provided() {
+    let mut view = placed(fresh());
+    view.failure_domain = Some("elsewhere".into());
+    let (effects, end) = run(&view, |_| None);
+    assert_eq!(effects, ["claim", "place-vm", "create-vm", "record-vm"], "its deletion needs the id");
+    assert_eq!((ready(&end), end.status.is_provisioned), ((NOT_READY, "InstanceMisplaced"), false));
+    assert!(
+        end.message.contains("elsewhere") && end.message.contains("delete the Machine"),
+        "{}",
+        end.message
+    );
+    let nowhere = |effect: &MachineEffect| {
+        let vm = Vm { failure_domain: None, ..vm_that_is(VmState::Running) };
+        matches!(effect, MachineEffect::CreateVm).then(|| MachineOutcome::CreateVm(Ok(Creation::Created(vm))))
+    };
+    assert_eq!(ready(&run(&view, nowhere).1), (NOT_READY, "InstanceMisplaced"));
+    let unplaced = |effect: &MachineEffect| {
+        let vm = Vm { failure_domain: None, ..vm_that_is(VmState::Pending) };
+        matches!(effect, MachineEffect::CreateVm).then(|| MachineOutcome::CreateVm(Ok(Creation::Created(vm))))
+    };
+    assert_eq!(ready(&run(&view, unplaced).1), (NOT_READY, "InstancePending"));
+    let provided = InfraMachineView { failure_domain: view.failure_domain, ..placed(provisioned()) };
+    assert_eq!(ready(&run(&provided, |_| None).1).1, "InstanceRunning", "what was provided stays so");
+}
+
+/// A later version of the driver may have lost the interface.
+#[test]
+fn without_the_interface_a_vm_with_an_id_is_found_by_it_and_one_without_is_kept() {
+    let without = |view: InfraMachineView| {
+        let mut view = placed(view);
+        offer(&mut view, |capabilities| capabilities.placement = false);
+        view
+    };
+    assert_eq!(run(&without(deleting(provisioned())), |_| None).0, ["delete-vm"]);
+    let (effects, end) = run(&without(deleting(begun())), |_| None);
+    assert_eq!((effects, ready(&end)), (Vec::new(), (NOT_READY, "FailureDomainUnsupported")));
+}
+
+#[test]
+fn the_id_of_the_node_is_asked_for_before_the_vm_is_stored_and_only_then() {
+    let mut view = fresh();
+    offer(&mut view, |capabilities| capabilities.node_id = true);
+    assert_eq!(run(&view, |_| None).0, ["claim", "create-vm", "name-node", "record-vm"]);
+    let unnamed = |code: Code| {
+        move |effect: &MachineEffect| {
+            matches!(effect, MachineEffect::NameNode(_)).then(|| MachineOutcome::NameNode(Err(guest(code))))
+        }
+    };
+    let (effects, end) = run(&view, unnamed(Code::FailedPrecondition));
+    assert_eq!(effects, ["claim", "create-vm", "name-node"]);
+    assert_eq!((ready(&end), end.status.is_provisioned), ((NOT_READY, "NodeIdUnknown"), false));
+    let mut view = begun();
+    offer(&mut view, |capabilities| capabilities.node_id = true);
+    assert_eq!(
+        run(&view, |_| None).0,
+        ["probe-vm", "name-node", "record-vm"],
+        "the next reconcile finds the VM"
+    );
+    let mut view = provisioned();
+    offer(&mut view, |capabilities| capabilities.node_id = true);
+    assert!(!run(&view, |_| None).0.contains(&"name-node"), "it is stored already");
 }
 
 /// After provision the bootstrap Secret may be gone, and so it may before the id is stored.

@@ -2,15 +2,17 @@
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure};
+use machinist_core::driver::virtual_capacity::is_quantity;
 use machinist_core::driver::{
-    Address, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, InProgress, Listed,
-    MachineIdentity, MachineRequest, Page, SecretValues, Vm, VmState,
+    Address, Architecture, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, InProgress, Listed,
+    MachineIdentity, MachineRequest, NodeResources, Page, SecretValues, Vm, VmState,
 };
 use machinist_core::value::id::{
     ClassName, FailureDomain, Name, Namespace, NodeName, ProviderId, ProviderName, Uid,
 };
 
 use crate::calls::bindings::driver::machinist::provider::types as wit;
+use crate::calls::bindings::optional::capacity::exports::machinist::capacity::capacity as wit_capacity;
 use crate::output_limits::{
     self, HOSTS, ID_BYTES, ITEMS, NAME_BYTES, PAGE_ITEMS, SCHEMA_BYTES, STATE_BYTES, TEXT_BYTES, WORD_BYTES,
     broken, few, identifier,
@@ -149,6 +151,92 @@ pub(crate) fn vm(vm: wit::Vm, vault: &Vault) -> Result<Vm, GuestFailure> {
     })
 }
 
+/// A VM as the driver returned it.
+pub(crate) fn vm_record(vm: &Vm) -> wit::Vm {
+    wit::Vm {
+        provider_id: vm.provider_id.to_string(),
+        node_name: vm.node_name.to_string(),
+        state: match vm.state {
+            VmState::Pending => wit::VmState::Pending,
+            VmState::Running => wit::VmState::Running,
+            VmState::Stopping => wit::VmState::Stopping,
+            VmState::Stopped => wit::VmState::Stopped,
+            VmState::Unknown => wit::VmState::Unknown,
+        },
+        addresses: vm
+            .addresses
+            .iter()
+            .map(|it| wit::Address { kind: it.kind.clone(), address: it.address.clone() })
+            .collect(),
+        failure_domain: vm.failure_domain.as_ref().map(ToString::to_string),
+        conditions: vm
+            .conditions
+            .iter()
+            .map(|it| wit::Condition {
+                kind: it.kind.clone(),
+                status: it.status.clone(),
+                reason: it.reason.clone(),
+                message: it.message.clone(),
+            })
+            .collect(),
+        last_known_state: vm.last_known_state.clone(),
+    }
+}
+
+/// The id of a Node, which fits into `spec.providerID` of Cluster API's Machines.
+pub(crate) fn node_id(id: String) -> Result<ProviderId, GuestFailure> {
+    const MOST_BYTES: usize = 512;
+    if id.is_empty() {
+        return Err(broken("node-id: an empty id"));
+    }
+    identifier("node-id: an id", id, MOST_BYTES).map(ProviderId::from)
+}
+
+/// The `providerSpec` of a class in a failure domain.
+pub(crate) fn placed_spec(spec: String) -> Result<String, GuestFailure> {
+    let spec = output_limits::opaque("place: a providerSpec", spec, SCHEMA_BYTES)?;
+    match serde_json::from_str::<serde_json::Value>(&spec) {
+        Ok(serde_json::Value::Object(_)) => Ok(spec),
+        Ok(_) | Err(_) => Err(broken("place: a providerSpec that is no JSON object")),
+    }
+}
+
+pub(crate) fn node_resources(answer: wit_capacity::NodeResources) -> Result<NodeResources, GuestFailure> {
+    let mut resources = std::collections::BTreeMap::new();
+    for (name, quantity) in few("resources of a Node", answer.resources, ITEMS)? {
+        let name = identifier("node-capacity: a resource", name, NAME_BYTES)?;
+        if name.is_empty() || !is_quantity(&quantity) {
+            return Err(broken(format!(
+                "node-capacity: resource {name:?} with quantity {:?}",
+                output_limits::text(&quantity, WORD_BYTES)
+            )));
+        }
+        if resources.insert(name.clone(), quantity).is_some() {
+            return Err(broken(format!("node-capacity: resource {name:?} twice")));
+        }
+    }
+    for needed in ["cpu", "memory"] {
+        if !resources.contains_key(needed) {
+            return Err(broken(format!("node-capacity: a Node without {needed}")));
+        }
+    }
+    let architecture = answer.architecture.map(|word| {
+        let known = Architecture::ALL.into_iter().find(|known| known.as_str() == word);
+        known.ok_or_else(|| {
+            broken(format!("node-capacity: architecture {:?}", output_limits::text(&word, WORD_BYTES)))
+        })
+    });
+    let operating_system = answer
+        .operating_system
+        .filter(|word| !word.is_empty())
+        .map(|word| identifier("node-capacity: an operating system", word, NAME_BYTES));
+    Ok(NodeResources {
+        resources,
+        architecture: architecture.transpose()?,
+        operating_system: operating_system.transpose()?,
+    })
+}
+
 pub(crate) fn page(page: wit::Page) -> Result<Page, GuestFailure> {
     let machines = few("machines on a page", page.machines, PAGE_ITEMS)?;
     Ok(Page {
@@ -264,6 +352,9 @@ pub(crate) fn about(about: wit::About) -> Result<About, GuestFailure> {
             // These are interfaces of their own, not flags.
             reboot: false,
             delete_by_id: false,
+            node_id: false,
+            placement: false,
+            capacity: false,
         },
         consistency_window: milliseconds(about.consistency_window_ms),
         hosts: few("hosts in describe", about.hosts, HOSTS)?
@@ -374,6 +465,46 @@ mod tests {
         let ids = vec![Some("vol-1".to_owned()), Some(String::new())];
         assert_eq!(volume_ids(2, ids.clone()), Ok(vec![Some("vol-1".to_owned()), None]));
         assert!(volume_ids(3, ids).is_err());
+    }
+
+    #[test]
+    fn the_id_of_a_node_fits_into_cluster_apis_machines() {
+        assert_eq!(node_id("aws:///a/i-1".to_owned()), Ok(ProviderId::from("aws:///a/i-1")));
+        for wrong in [String::new(), "x".repeat(513), "a\nb".to_owned()] {
+            assert!(matches!(node_id(wrong), Err(GuestFailure::Contract { .. })));
+        }
+    }
+
+    #[test]
+    fn a_placed_class_has_a_json_object() {
+        assert_eq!(placed_spec("{\"zone\":\"a\"}".to_owned()), Ok("{\"zone\":\"a\"}".to_owned()));
+        for wrong in ["", "null", "{", "[]"] {
+            assert!(matches!(placed_spec(wrong.to_owned()), Err(GuestFailure::Contract { .. })), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn resources_of_a_node_are_quantities_with_cpu_and_memory() {
+        let of = |resources: &[(&str, &str)], architecture: Option<&str>| {
+            node_resources(wit_capacity::NodeResources {
+                resources: resources.iter().map(|&(name, is)| (name.to_owned(), is.to_owned())).collect(),
+                architecture: architecture.map(str::to_owned),
+                operating_system: Some(String::new()),
+            })
+        };
+        let found = of(&[("memory", "8Gi"), ("cpu", "2"), ("nvidia.com/gpu", "1")], Some("arm64")).unwrap();
+        assert_eq!(found.resources.keys().collect::<Vec<_>>(), ["cpu", "memory", "nvidia.com/gpu"]);
+        assert_eq!((found.architecture, found.operating_system), (Some(Architecture::Arm64), None));
+        for wrong in [
+            of(&[("cpu", "2")], None),
+            of(&[("cpu", "two"), ("memory", "8Gi")], None),
+            of(&[("cpu", "-1"), ("memory", "8Gi")], None),
+            of(&[("cpu", "2"), ("memory", "8Gi"), ("cpu", "2")], None),
+            of(&[("cpu", "2"), ("memory", "8Gi"), ("", "1")], None),
+            of(&[("cpu", "2"), ("memory", "8Gi")], Some("x86_64")),
+        ] {
+            assert!(matches!(wrong, Err(GuestFailure::Contract { .. })), "{wrong:?}");
+        }
     }
 
     #[test]

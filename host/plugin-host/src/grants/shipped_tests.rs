@@ -192,6 +192,11 @@ fn the_shipped_grants_for_ec2_are_minimal() {
     let text = std::fs::read_to_string(root().join("aws/grants.yaml")).unwrap();
     let text = format!("regions: [eu-west-1]\n{text}");
     let mut asked = recorded("aws");
+    asked.push(request(
+        "POST",
+        "https://ec2.eu-west-1.amazonaws.com/",
+        "Action=DescribeInstanceTypes&Version=2016-11-15&InstanceType.1=m5.large",
+    ));
     // Of the driver's own tests (`prefixes_are_assigned_by_card_and_device_and_never_taken_away`), and of the host's
     // for web identity.
     asked.push(request(
@@ -216,6 +221,8 @@ fn the_shipped_grants_for_the_simulated_cloud_are_minimal() {
     let url = |path: &str| format!("http://127.0.0.1:{port}{path}");
     asked.push(request("GET", &url("/v1/volumes?tag=cluster:c&tag=machine-uid:u&limit=200"), ""));
     asked.push(request("DELETE", &url("/v1/volumes/vol-1"), ""));
+    // The types of VMs, for the resources of Nodes.
+    asked.push(request("GET", &url("/v1/regions"), ""));
     are_least(&text.replace("PORT", &port.to_string()), &asked);
 }
 

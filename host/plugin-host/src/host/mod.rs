@@ -21,11 +21,12 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
-    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
+    ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest,
+    NodeResources, Page, SecretValues, Vm,
 };
 use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, PluginName, ProviderId, ProviderName};
 use prometheus_client::registry::Registry;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -35,6 +36,7 @@ use tracing::warn;
 use wasmtime::Engine;
 
 use crate::calls::call::Sandbox;
+use crate::calls::convert;
 use crate::calls::engine::{self, CodeKind};
 use crate::calls::epoch::Ticker;
 use crate::calls::exports as ask;
@@ -309,6 +311,32 @@ impl PluginHost {
         let target =
             Target { provider, pin: pin.map(sources::of_core), caller: Caller::default(), plugins: None };
         self.inner().dispatch(target, ask::GetVolumeIds(volume_specs)).await
+    }
+
+    /// `node-id`: the id that the Node of `vm` has. The driver gets no secrets.
+    pub async fn node_id(&self, mut request: MachineRequest, vm: Vm) -> DriverResult<ProviderId> {
+        request.secrets = SecretValues::default();
+        let target = Target::of(&request.class, Some(&request.machine), None);
+        let vm = convert::vm_record(&vm);
+        self.inner().dispatch(target, ask::NodeId { request, vm }).await
+    }
+
+    /// `placement`: the `providerSpec` of the request's class in this failure domain. The driver gets no secrets.
+    pub async fn place(
+        &self,
+        mut request: MachineRequest,
+        failure_domain: FailureDomain,
+    ) -> DriverResult<String> {
+        request.secrets = SecretValues::default();
+        let target = Target::of(&request.class, Some(&request.machine), None);
+        let failure_domain = failure_domain.to_string();
+        self.inner().dispatch(target, ask::Place { request, failure_domain }).await
+    }
+
+    /// `capacity`: the resources of a Node of a class.
+    pub async fn node_capacity(&self, request: ClassRequest) -> DriverResult<NodeResources> {
+        let target = Target::of(&request.class, None, Some(&request.secrets));
+        self.inner().dispatch(target, ask::NodeCapacity(request)).await
     }
 
     pub async fn validate_class(&self, class: ClassSpec) -> DriverResult<Vec<String>> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use machinist_core::driver::error::{CallError, Code, Refusal};
-use machinist_core::driver::{Creation, ListRequest, SecretValues, VmState};
+use machinist_core::driver::{ClassRequest, Creation, ListRequest, SecretValues, VmState};
 use machinist_core::value::id::ProviderName;
 use machinist_plugin_host::PluginState;
 
@@ -32,12 +32,26 @@ async fn every_call_of_the_contract_arrives_and_comes_back() {
 
     let mut known = request("plain", "{}");
     known.machine.provider_id = Some(vm.provider_id.clone());
+    let shown = vm.clone();
     assert_eq!(world.host.get_status(known.clone()).await, Ok(vm));
     let error = world.host.get_status(request("plain", "{}")).await.expect_err("no provider id");
     assert_eq!(error.code(), Code::NotFound);
     assert!(world.host.delete(known.clone()).await.is_ok());
-    let error = world.host.initialize(known).await.expect_err("not offered");
-    assert!(matches!(&error, CallError::Guest(error) if error.code == Code::Unimplemented), "{error:?}");
+    let is_unimplemented =
+        |error: &CallError| matches!(error, CallError::Guest(error) if error.code == Code::Unimplemented);
+    let error = world.host.initialize(known.clone()).await.expect_err("not offered");
+    assert!(is_unimplemented(&error), "{error:?}");
+    // Interfaces that it does not export.
+    let capabilities = facts.capabilities;
+    assert!(!capabilities.node_id && !capabilities.placement && !capabilities.capacity);
+    let class_request = ClassRequest { class: class("plain", "{}"), secrets: SecretValues::default() };
+    for error in [
+        world.host.node_id(known.clone(), shown).await.expect_err("not exported"),
+        world.host.place(known, "a".into()).await.expect_err("not exported"),
+        world.host.node_capacity(class_request).await.expect_err("not exported"),
+    ] {
+        assert!(is_unimplemented(&error), "{error:?}");
+    }
 
     let list = ListRequest {
         class: class("plain", "{}"),

@@ -20,6 +20,8 @@ pub(crate) enum Key {
     InfraIdentity(ObjectKey),
     /// A Secret with the credentials of machines of Cluster API, for its finalizer. No watch shows it.
     InfraSecret(ObjectKey),
+    /// A template of machines for Cluster API.
+    InfraTemplate(ObjectKey),
 }
 
 impl Key {
@@ -34,6 +36,7 @@ impl Key {
             Self::InfraMachine(_) => "machinistmachine",
             Self::InfraCluster(_) => "machinistcluster",
             Self::InfraIdentity(_) | Self::InfraSecret(_) => "machinistidentity",
+            Self::InfraTemplate(_) => "machinistmachinetemplate",
         }
     }
 
@@ -46,6 +49,7 @@ impl Key {
             | Self::Deployment(key)
             | Self::InfraMachine(key)
             | Self::InfraCluster(key)
+            | Self::InfraTemplate(key)
             | Self::InfraIdentity(key)
             | Self::InfraSecret(key) => key,
         }
@@ -62,6 +66,7 @@ impl Key {
             Self::InfraMachine(_) => Kind::InfraMachine,
             Self::InfraCluster(_) => Kind::InfraCluster,
             Self::InfraIdentity(_) | Self::InfraSecret(_) => Kind::InfraIdentity,
+            Self::InfraTemplate(_) => Kind::InfraTemplate,
         }
     }
 }
@@ -83,6 +88,7 @@ pub(crate) enum Kind {
     Deployment,
     InfraMachine,
     InfraCluster,
+    InfraTemplate,
     InfraIdentity,
     /// Machines of Cluster API.
     OwnerMachine,

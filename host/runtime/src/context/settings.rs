@@ -142,7 +142,11 @@ impl Controllers {
             Key::Set(_) => self.sets,
             Key::Deployment(_) => self.deployments,
             // They are watched only where they are served.
-            Key::InfraMachine(_) | Key::InfraCluster(_) | Key::InfraIdentity(_) | Key::InfraSecret(_) => true,
+            Key::InfraMachine(_)
+            | Key::InfraCluster(_)
+            | Key::InfraTemplate(_)
+            | Key::InfraIdentity(_)
+            | Key::InfraSecret(_) => true,
         }
     }
 }

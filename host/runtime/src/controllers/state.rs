@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
-use machinist_api::infrastructure::{MachinistCluster, MachinistIdentity, MachinistMachine};
+use machinist_api::infrastructure::{
+    MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
+};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::safety::meltdown::Meltdown;
 use machinist_core::value::id::{ObjectKey, Uid};
@@ -29,6 +31,7 @@ use crate::ports::Drivers;
 pub(crate) struct InfraState {
     pub machines: StoreReader<MachinistMachine>,
     pub clusters: StoreReader<MachinistCluster>,
+    pub templates: StoreReader<MachinistMachineTemplate>,
     pub identities: StoreReader<MachinistIdentity>,
     /// Machines of Cluster API.
     pub owners: StoreReader<OwnerMachine>,
@@ -86,6 +89,7 @@ impl InfraState {
     fn is_synced(&self) -> bool {
         self.machines.is_synced()
             && self.clusters.is_synced()
+            && self.templates.is_synced()
             && self.identities.is_synced()
             && self.owners.is_synced()
             && self.owner_clusters.is_synced()
@@ -122,6 +126,7 @@ impl TenantState {
             Key::InfraIdentity(key) => self.infra.identities.get(key).is_some(),
             // It is read when it is reconciled.
             Key::InfraSecret(_) => true,
+            Key::InfraTemplate(key) => self.infra.templates.get(key).is_some(),
         }
     }
 
@@ -137,6 +142,7 @@ impl TenantState {
             Key::InfraCluster(key) => self.infra.clusters.is_unreadable(key),
             Key::InfraIdentity(key) => self.infra.identities.is_unreadable(key),
             Key::InfraSecret(_) => false,
+            Key::InfraTemplate(key) => self.infra.templates.is_unreadable(key),
         }
     }
 
@@ -152,6 +158,7 @@ impl TenantState {
             Key::InfraCluster(key) => self.infra.clusters.get(key)?.metadata.uid.clone(),
             Key::InfraIdentity(key) => self.infra.identities.get(key)?.metadata.uid.clone(),
             Key::InfraSecret(_) => None,
+            Key::InfraTemplate(key) => self.infra.templates.get(key)?.metadata.uid.clone(),
         }
     }
 

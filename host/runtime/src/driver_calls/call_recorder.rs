@@ -5,11 +5,11 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use machinist_core::driver::error::Refusal;
 use machinist_core::driver::{
-    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Operation, Page,
-    Vm,
+    ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest,
+    NodeResources, Operation, Page, Vm,
 };
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{ObjectKey, ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, ObjectKey, ProviderId, ProviderName};
 
 use crate::context::clock::Clock;
 use crate::driver_calls::leader_only::LeaderOnly;
@@ -107,6 +107,10 @@ impl Answer for Deletion {
 
 impl Answer for Vm {}
 
+impl Answer for ProviderId {}
+
+impl Answer for String {}
+
 impl Answer for () {}
 
 macro_rules! about_machine {
@@ -144,6 +148,11 @@ impl Drivers for CallRecorder {
     ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         let answer = self.drivers.get_volume_ids(provider.clone(), pin, volume_specs);
         self.about_none(Operation::GetVolumeIds, provider, answer)
+    }
+
+    fn node_capacity(&self, request: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {
+        let provider = request.class.provider.clone();
+        self.about_none(Operation::NodeCapacity, provider, self.drivers.node_capacity(request))
     }
 
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {

@@ -9,10 +9,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use machinist_core::driver::error::{GuestFailure, Refusal};
 use machinist_core::driver::{
-    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
+    ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest,
+    NodeResources, Page, Vm,
 };
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, ProviderId, ProviderName};
 use tokio::sync::watch;
 
 use crate::each_driver_call;

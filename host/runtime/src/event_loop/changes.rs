@@ -31,6 +31,7 @@ impl Engine {
             Message::Deployment(change) => self.deployment_changed(&change),
             Message::InfraMachine(change) => self.infra_machine_changed(&change),
             Message::InfraCluster(change) => self.infra_cluster_changed(&change),
+            Message::InfraTemplate(change) => self.infra_template_changed(&change),
             Message::InfraIdentity(change) => self.infra_identity_changed(&change),
             Message::OwnerMachine(change) => self.owner_machine_changed(&change),
             Message::OwnerCluster(change) => self.owner_cluster_changed(&change),
@@ -233,6 +234,7 @@ impl Engine {
     fn providers_changed(&mut self, providers: &[ProviderName]) {
         self.tenant.class_checks.forget_providers(providers);
         self.infra_providers_changed(providers);
+        self.template_providers_changed(providers);
         for (class, object) in self.tenant.classes.all() {
             let provider = ProviderName::folded(object.provider.as_deref().unwrap_or_default());
             if !providers.contains(&provider) {

@@ -115,6 +115,7 @@ impl Index {
             | Key::Deployment(_)
             | Key::InfraMachine(_)
             | Key::InfraCluster(_)
+            | Key::InfraTemplate(_)
             | Key::InfraIdentity(_)
             | Key::InfraSecret(_) => (0, false),
         };

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::names::{annotations, labels};
-use machinist_api::infrastructure::{self, MachinistCluster, MachinistIdentity, MachinistMachine};
+use machinist_api::infrastructure::{
+    self, MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
+};
 use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::id::{ObjectKey, ProviderName, Uid};
 
@@ -94,9 +96,22 @@ impl Engine {
                 }
             }
         }
+        // The credentials of its machines may be others.
+        if old.map(|old| &old.spec) != new.map(|new| &new.spec) {
+            self.retry_templates(|key, _| key.namespace == change.key.namespace);
+        }
         let is_edit = |old: &MachinistCluster, new: &MachinistCluster| old.spec != new.spec;
         self.object_changed(Key::InfraCluster(change.key.clone()), change, is_edit);
         self.seen_change(Kind::InfraCluster, change);
+    }
+
+    pub(super) fn infra_template_changed(&mut self, change: &Change<MachinistMachineTemplate>) {
+        if self.is_unreadable(Kind::InfraTemplate, change) {
+            return;
+        }
+        let is_edit = |old: &MachinistMachineTemplate, new: &MachinistMachineTemplate| old.spec != new.spec;
+        self.object_changed(Key::InfraTemplate(change.key.clone()), change, is_edit);
+        self.seen_change(Kind::InfraTemplate, change);
     }
 
     /// Few identities exist, and they change seldom.
@@ -105,6 +120,7 @@ impl Engine {
             for (key, _) in self.tenant.infra.machines.all() {
                 self.retry_infra_at_once(key);
             }
+            self.retry_templates(|_, _| true);
         }
         self.identity_changed(change);
         self.seen_change(Kind::InfraIdentity, change);
@@ -169,7 +185,35 @@ impl Engine {
         }
     }
 
+    /// The templates of these providers: a later version of a driver may know other resources.
+    pub(super) fn template_providers_changed(&mut self, providers: &[ProviderName]) {
+        let classes = self.tenant.classes.clone();
+        self.retry_templates(|key, template| {
+            let spec = &template.spec.template.spec;
+            let of_class = || {
+                let class = spec.class_ref.as_ref()?;
+                classes.get(&ObjectKey::new(key.namespace.as_str(), &class.name))?.provider.clone()
+            };
+            let provider = spec.provider.clone().or_else(of_class);
+            provider.is_some_and(|provider| providers.contains(&ProviderName::folded(&provider)))
+        });
+    }
+
+    fn retry_templates(&mut self, is_meant: impl Fn(&ObjectKey, &MachinistMachineTemplate) -> bool) {
+        for (object, template) in self.tenant.infra.templates.all() {
+            if is_meant(&object, &template) {
+                let key = Key::InfraTemplate(object);
+                self.ledger.changed(&key);
+                self.wake(key, Priority::Event);
+            }
+        }
+    }
+
     pub(super) fn wake_infra_of_class(&mut self, class: &ObjectKey) {
+        self.retry_templates(|key, template| {
+            let named = template.spec.template.spec.class_ref.as_ref();
+            named.is_some_and(|named| named.name == class.name.as_str() && key.namespace == class.namespace)
+        });
         for machine in self.infra_index.by_class.of(class) {
             self.retry_infra_at_once(machine);
         }

@@ -43,7 +43,7 @@ use crate::controllers::classes::finalizers;
 use crate::controllers::facts::machine::observe::RetryFacts;
 use crate::controllers::state::TenantState;
 use crate::controllers::{
-    infra_cluster, infra_identity, infra_machine, machine, machine_deployment, machine_set,
+    infra_cluster, infra_identity, infra_machine, infra_template, machine, machine_deployment, machine_set,
 };
 use crate::driver_calls::call_slots::CloudAccount;
 use crate::driver_calls::slots::{ReconcileSlot, ReconcileSlots};
@@ -56,8 +56,14 @@ use crate::metrics::{Metrics, Milestone};
 const LONGEST_PROBE_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 
 /// The kinds that are watched for Cluster API.
-const INFRA_KINDS: [Kind; 5] =
-    [Kind::InfraMachine, Kind::InfraCluster, Kind::InfraIdentity, Kind::OwnerMachine, Kind::OwnerCluster];
+const INFRA_KINDS: [Kind; 6] = [
+    Kind::InfraMachine,
+    Kind::InfraCluster,
+    Kind::InfraTemplate,
+    Kind::InfraIdentity,
+    Kind::OwnerMachine,
+    Kind::OwnerCluster,
+];
 
 use identities::IdentityIndex;
 use index::Index;
@@ -304,6 +310,7 @@ impl Engine {
                     infra_identity::identity(&tenant, &context, object, &identity_users).await
                 }
                 Key::InfraSecret(object) => infra_identity::secret(&context, object, &identity_users).await,
+                Key::InfraTemplate(object) => infra_template::run(&tenant, &context, object).await,
             }
         };
         self.gathered.remove(&key);

@@ -61,6 +61,7 @@ impl Engine {
             Key::InfraMachine(_) => QueueName::MachinistMachine,
             Key::InfraCluster(_) => QueueName::MachinistCluster,
             Key::InfraIdentity(_) | Key::InfraSecret(_) => QueueName::MachinistIdentity,
+            Key::InfraTemplate(_) => QueueName::MachinistMachineTemplate,
             Key::Machine(machine) => {
                 let machine = self.tenant.machines.get(machine);
                 let is_deleting =

@@ -94,6 +94,7 @@ impl Engine {
             | Key::Set(_)
             | Key::Deployment(_)
             | Key::InfraCluster(_)
+            | Key::InfraTemplate(_)
             | Key::InfraIdentity(_)
             | Key::InfraSecret(_) => None,
         }

@@ -25,6 +25,7 @@ pub(crate) enum QueueName {
     /// VMs of Machines of Cluster API.
     MachinistMachine,
     MachinistCluster,
+    MachinistMachineTemplate,
     /// Credentials for Cluster API.
     MachinistIdentity,
     /// Nodes without a Machine.
@@ -38,7 +39,7 @@ pub(crate) enum QueueName {
 }
 
 impl QueueName {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Secret,
         Self::MachineClass,
         Self::Machine,
@@ -47,6 +48,7 @@ impl QueueName {
         Self::MachineDeployment,
         Self::MachinistMachine,
         Self::MachinistCluster,
+        Self::MachinistMachineTemplate,
         Self::MachinistIdentity,
         Self::Node,
         Self::SafetyOrphanVms,
@@ -65,6 +67,7 @@ impl QueueName {
             Self::MachineDeployment => "machinedeployment",
             Self::MachinistMachine => "machinistmachine",
             Self::MachinistCluster => "machinistcluster",
+            Self::MachinistMachineTemplate => "machinistmachinetemplate",
             Self::MachinistIdentity => "machinistidentity",
             Self::Node => "node",
             Self::SafetyOrphanVms => "machinesafetyorphanvms",

@@ -19,7 +19,9 @@ use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
 use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
-use machinist_api::infrastructure::{MachinistCluster, MachinistIdentity, MachinistMachine};
+use machinist_api::infrastructure::{
+    MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
+};
 use machinist_core::safety::meltdown::Meltdown;
 use machinist_core::value::id::NodeName;
 use serde::de::DeserializeOwned;
@@ -264,6 +266,7 @@ impl Watches {
 struct InfraStores {
     machines: Store<MachinistMachine>,
     clusters: Store<MachinistCluster>,
+    templates: Store<MachinistMachineTemplate>,
     identities: Store<MachinistIdentity>,
     owners: Store<OwnerMachine>,
     owner_clusters: Store<OwnerCluster>,
@@ -274,6 +277,7 @@ impl InfraStores {
         InfraState {
             machines: self.machines.reader(),
             clusters: self.clusters.reader(),
+            templates: self.templates.reader(),
             identities: self.identities.reader(),
             owners: self.owners.reader(),
             owner_clusters: self.owner_clusters.reader(),
@@ -296,11 +300,13 @@ impl Watches {
             ClusterApi::EveryNamespace => None,
             ClusterApi::Namespace(namespace) => Some(namespace.as_str()),
         };
-        let InfraStores { machines, clusters, identities, owners, owner_clusters } = stores;
+        let InfraStores { machines, clusters, templates, identities, owners, owner_clusters } = stores;
         let kind = (Kind::InfraMachine, Message::InfraMachine);
         self.start(tasks, within(control, namespace), machines, |_| {}, kind);
         let kind = (Kind::InfraCluster, Message::InfraCluster);
         self.start(tasks, within(control, namespace), clusters, |_| {}, kind);
+        let kind = (Kind::InfraTemplate, Message::InfraTemplate);
+        self.start(tasks, within(control, namespace), templates, |_| {}, kind);
         let kind = (Kind::InfraIdentity, Message::InfraIdentity);
         self.start(tasks, Api::all(control.clone()), identities, |_| {}, kind);
         let kind = (Kind::OwnerMachine, Message::OwnerMachine);

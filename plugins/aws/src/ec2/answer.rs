@@ -53,6 +53,47 @@ pub(crate) struct Instance {
     pub(crate) client_token: Option<String>,
 }
 
+/// The size of an instance type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InstanceType {
+    pub(crate) cpus: i64,
+    pub(crate) memory_mib: i64,
+    pub(crate) architectures: Vec<String>,
+    pub(crate) nvidia_gpus: i64,
+    pub(crate) amd_gpus: i64,
+}
+
+/// Parses the types of an answer, by name.
+pub(crate) fn instance_types(root: Node<'_, '_>) -> Option<Vec<(String, InstanceType)>> {
+    child(root, "instanceTypeSet")?;
+    items(root, "instanceTypeSet").into_iter().map(instance_type).collect()
+}
+
+fn instance_type(item: Node<'_, '_>) -> Option<(String, InstanceType)> {
+    let number = |node: Node<'_, '_>, path: &[&str]| text(node, path)?.parse::<i64>().ok();
+    let architectures = child(item, "processorInfo").map(|info| items(info, "supportedArchitectures"));
+    let mut size = InstanceType {
+        cpus: number(item, &["vCpuInfo", "defaultVCpus"])?,
+        memory_mib: number(item, &["memoryInfo", "sizeInMiB"])?,
+        architectures: architectures
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|name| Some(name.text()?.trim().to_owned()))
+            .collect(),
+        ..InstanceType::default()
+    };
+    let gpus = child(item, "gpuInfo").map(|info| items(info, "gpus")).unwrap_or_default();
+    for gpu in gpus {
+        let count = number(gpu, &["count"])?;
+        match text(gpu, &["manufacturer"]) {
+            Some("NVIDIA") => size.nvidia_gpus += count,
+            Some("AMD") => size.amd_gpus += count,
+            Some(_) | None => {}
+        }
+    }
+    Some((text(item, &["instanceType"])?.to_owned(), size))
+}
+
 /// An attached network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Nic {

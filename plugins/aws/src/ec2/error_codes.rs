@@ -57,6 +57,7 @@ pub(crate) const MISMATCH: &str = "IdempotentParameterMismatch";
 pub(crate) const TERMINATED: &str = "IdempotentInstanceTerminated";
 pub(crate) const NO_INSTANCE: &str = "InvalidInstanceID.NotFound";
 pub(crate) const NO_INSTANCE_ID: &str = "InvalidInstanceID.Malformed";
+pub(crate) const NO_INSTANCE_TYPE: &str = "InvalidInstanceType";
 pub(crate) const UNAUTHORIZED: &str = "UnauthorizedOperation";
 
 const OTHER_CAPACITY: &str = "wait, or use another machineType, zone or market";
@@ -137,7 +138,7 @@ pub(crate) const TABLE: &[Meaning] = &[
         "InvalidParameterValue",
         "correct machineType, iam or the field that the message names in the MachineClass's providerSpec",
     ),
-    wrong("InvalidInstanceType", "correct machineType in the MachineClass's providerSpec"),
+    wrong(NO_INSTANCE_TYPE, "correct machineType in the MachineClass's providerSpec"),
     wrong("InvalidParameter*", SPEC),
     wrong("MissingParameter", SPEC),
     wrong("UnsupportedOperation", SPEC),

@@ -15,7 +15,7 @@ pub(crate) mod xml;
 use machinist_sdk::driver::{Effect, NoAnswer};
 use roxmltree::Node;
 
-use self::answer::{Instance, Page};
+use self::answer::{Instance, InstanceType, Page};
 use self::xml::Broken;
 use crate::ec2::errors::{Cause, CloudError, Target};
 use crate::ec2::params::{Filter, Params};
@@ -83,6 +83,19 @@ impl<'a> Ec2<'a> {
             .next()
             .map(|device| device.ok_or_else(|| attempt.invalid_answer("names no root device")))
             .transpose()
+    }
+
+    /// Returns the size of an instance type. `None` if the region has no such type.
+    pub(crate) fn instance_type(&self, name: &str) -> CallResult<Option<InstanceType>> {
+        let attempt = self.read("read the instance type", "DescribeInstanceTypes");
+        match attempt.send(&attempt.params().set("InstanceType.1", name)) {
+            Ok(answer) => {
+                let types = attempt.parse(&answer, answer::instance_types)?;
+                Ok(types.into_iter().find(|(found, _)| found == name).map(|(_, size)| size))
+            }
+            Err(failed) if failed.cloud_code() == Some(error_codes::NO_INSTANCE_TYPE) => Ok(None),
+            Err(failed) => Err(failed),
+        }
     }
 
     /// Launches an instance, or returns the one that was launched with the token.

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use crate::class::spec::{Cpu, Disk, Iam, Interface, Market, Metadata, Reservation, Spec};
 use crate::ec2::params::Params;
 
+/// The zone, among the parameters of a placement.
+const ZONE: &str = "AvailabilityZone";
+
 /// The values of a launch beside the class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Launch<'a> {
@@ -40,7 +43,7 @@ pub(crate) fn parameters(spec: &Spec, launch: Launch<'_>) -> Params {
         params = with_disk(params, disk, number, launch.root_device);
     }
     for (interface, number) in spec.interfaces.iter().zip(1_usize..) {
-        params = with_interface(params, interface, number);
+        params = with_interface(params, interface, spec.subnet(interface), number);
     }
     for (kind, number) in ["instance", "volume", "network-interface"].into_iter().zip(1_usize..) {
         params = params.set(format!("TagSpecification.{number}.ResourceType"), kind);
@@ -57,9 +60,11 @@ pub(crate) fn parameters(spec: &Spec, launch: Launch<'_>) -> Params {
     }
     params = with_reservation(params, spec.reservation.as_ref());
     params = with_market(params, &spec.market);
-    for (name, value) in launch.placement {
+    for (name, value) in launch.placement.iter().filter(|(name, _)| name != ZONE || spec.zone.is_none()) {
         params = params.set(format!("Placement.{name}"), value);
     }
+    // EC2 refuses a launch whose subnet is in another zone.
+    params = params.maybe(format!("Placement.{ZONE}"), spec.zone.as_ref());
     params
 }
 
@@ -77,13 +82,13 @@ fn with_disk(params: Params, disk: &Disk, number: usize, root_device: &str) -> P
         .maybe(format!("{at}.Ebs.KmsKeyId"), disk.kms_key.as_ref())
 }
 
-fn with_interface(params: Params, interface: &Interface, number: usize) -> Params {
+fn with_interface(params: Params, interface: &Interface, subnet: &str, number: usize) -> Params {
     let at = format!("NetworkInterface.{number}");
     let mut params = params
         .set(format!("{at}.DeviceIndex"), interface.device)
         .maybe(format!("{at}.NetworkCardIndex"), interface.card)
         .maybe(format!("{at}.InterfaceType"), interface.kind.as_ref())
-        .set(format!("{at}.SubnetId"), &interface.subnet);
+        .set(format!("{at}.SubnetId"), subnet);
     for (group, index) in interface.security_groups.iter().zip(1_usize..) {
         params = params.set(format!("{at}.SecurityGroupId.{index}"), group);
     }

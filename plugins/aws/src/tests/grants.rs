@@ -14,6 +14,7 @@ fn live(harness: &Harness) -> Result<(), Failure> {
     harness.initialize(&request)?;
     harness.status(&request)?;
     harness.reboot(&request)?;
+    harness.node_capacity(&spec)?;
     harness.delete(&request)
 }
 
@@ -21,7 +22,7 @@ fn live(harness: &Harness) -> Result<(), Failure> {
 fn without_any_one_of_the_granted_actions_a_life_stops() {
     live(&Harness::new()).unwrap();
     let all = granted();
-    assert_eq!(all.len(), 7, "{all:?}");
+    assert_eq!(all.len(), 8, "{all:?}");
     for action in all {
         let harness = Harness::new();
         harness.take_away(&action);

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 
 use machinist_sdk::driver::{
-    self as wit, Class, Creation, Failure, Machine, NoAnswer, NoAnswerReason, Page, Request,
+    self as wit, Class, Creation, Failure, Machine, NoAnswer, NoAnswerReason, NodeResources, Page, Request,
 };
 use machinist_sdk::mock::MockLog;
 use serde_json::{Value, json};
 
 use super::model::{Form, Model, Vm};
+use crate::class::{resources, spec};
 use crate::ec2::errors::Target;
 use crate::ec2::pending::PendingCreate;
 use crate::ec2::{Answer, Ec2, Transport};
@@ -176,6 +177,11 @@ impl Harness {
 
     pub(super) fn list(&self, cluster: &str, token: Option<&str>) -> Outcome<Page> {
         self.with(cluster, |machines| machines.list(cluster, token))
+    }
+
+    /// Returns the resources of a Node of this class.
+    pub(super) fn node_capacity(&self, spec: &Value) -> Outcome<NodeResources> {
+        resources::of(&spec::read(&class(spec))?.0, Ec2::new(self))
     }
 
     /// Sets the plugin's settings.

@@ -3,6 +3,7 @@
 mod classes;
 mod creation;
 mod failures;
+mod functions;
 mod grants;
 mod harness;
 mod initialization;

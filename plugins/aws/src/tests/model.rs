@@ -71,6 +71,7 @@ impl Model {
         }
         match form["Action"].as_str() {
             "DescribeImages" => self.images(form),
+            "DescribeInstanceTypes" => types(form),
             "RunInstances" => self.run(form),
             "DescribeInstances" => self.describe(form),
             "TerminateInstances" => self.terminate(form),
@@ -259,6 +260,27 @@ impl Model {
              <tagSet>{tags}</tagSet><networkInterfaceSet>{nics}</networkInterfaceSet></item>"
         )
     }
+}
+
+/// The instance types of the region.
+fn types(form: &Form) -> Reply {
+    let name = &form["InstanceType.1"];
+    let (cpus, memory, architecture, gpus) = match name.as_str() {
+        "m5.large" => (2, 8192, "x86_64", ""),
+        "g5g.metal" => {
+            (64, 131_072, "arm64", "<item><manufacturer>NVIDIA</manufacturer><count>2</count></item>")
+        }
+        _ => {
+            let message = format!("The following supplied instance types do not exist: [{name}]");
+            return refused(400, "InvalidInstanceType", &message);
+        }
+    };
+    let item = format!(
+        "<item><instanceType>{name}</instanceType><vCpuInfo><defaultVCpus>{cpus}</defaultVCpus></vCpuInfo>\
+         <memoryInfo><sizeInMiB>{memory}</sizeInMiB></memoryInfo><processorInfo><supportedArchitectures>\
+         <item>{architecture}</item></supportedArchitectures></processorInfo><gpuInfo><gpus>{gpus}</gpus></gpuInfo></item>"
+    );
+    (200, wrapped("DescribeInstanceTypes", &format!("<instanceTypeSet>{item}</instanceTypeSet>")))
 }
 
 fn nic(form: &Form, number: usize, index: usize) -> Option<Nic> {

@@ -108,7 +108,7 @@ impl Build {
             path: module.clone(),
             source,
         })?;
-        let component = encode::component(&module, seen.world).map_err(Error::Encode)?;
+        let component = encode::component(&module, &seen.world).map_err(Error::Encode)?;
         write(&self.component, &component)?;
         Ok(Built { world: seen.world, name: seen.name, version: seen.version, bytes: component.len() as u64 })
     }

@@ -9,7 +9,7 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use crate::contract::World;
 
 /// Makes a component of the compiled module. Omits exports that the world does not have.
-pub(crate) fn component(module: &[u8], world: World) -> Result<Vec<u8>> {
+pub(crate) fn component(module: &[u8], world: &World) -> Result<Vec<u8>> {
     let (resolve, id) = world.resolve()?;
     let mut module = module.to_vec();
     embed_component_metadata(&mut module, &resolve, id, StringEncoding::UTF8)?;

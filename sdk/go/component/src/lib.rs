@@ -18,4 +18,4 @@ mod look;
 pub mod bindings;
 
 pub use build::{Build, Built, Error};
-pub use contract::World;
+pub use contract::{Optional, World};

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::build::Error;
-use crate::contract::World;
+use crate::contract::{Optional, World};
 
 /// As in `internal/look` of the SDK.
 const VARIABLE: &str = "MACHINIST_LOOK";
@@ -29,8 +29,9 @@ struct Report {
     name: String,
     #[serde(default)]
     version: String,
+    /// Names of optional interfaces.
     #[serde(default)]
-    reboots: bool,
+    offers: Vec<String>,
 }
 
 /// Runs the program and reads its report.
@@ -55,15 +56,17 @@ fn seen(said: &str, folder: &Path) -> Result<Seen, Error> {
     if !report.problem.is_empty() {
         return Err(Error::Unfit(report.problem));
     }
-    let world = match (report.kind.as_str(), report.reboots) {
-        ("driver", true) => World::FullProvider,
-        ("driver", false) => World::Provider,
-        ("health-policy", _) => World::HealthPolicy,
-        (other, _) => {
-            return Err(Error::Unfit(format!(
-                "the SDK in go.mod serves {other:?}, which this tool does not know: use versions of both that fit together"
-            )));
-        }
+    let unknown = |what: &str| {
+        Error::Unfit(format!(
+            "the SDK in go.mod serves {what:?}, which this tool does not know: use versions of both that fit together"
+        ))
+    };
+    let optional =
+        |name: &String| Optional::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| unknown(name));
+    let world = match report.kind.as_str() {
+        "driver" => World::Driver(report.offers.iter().map(optional).collect::<Result<_, _>>()?),
+        "health-policy" => World::HealthPolicy,
+        other => return Err(unknown(other)),
     };
     Ok(Seen { world, name: report.name, version: report.version })
 }
@@ -74,17 +77,18 @@ mod tests {
 
     fn check(said: &str) -> String {
         match seen(said, Path::new("here")) {
-            Ok(seen) => format!("{} {} {}", seen.world.name(), seen.name, seen.version),
+            Ok(seen) => format!("{:?} {} {}", seen.world, seen.name, seen.version),
             Err(error) => error.to_string(),
         }
     }
 
     #[test]
     fn the_last_line_says_what_is_served() {
-        let driver = r#"{"kind": "driver", "name": "a", "version": "1.0.0", "reboots": false}"#;
-        assert_eq!(check(driver), "provider a 1.0.0");
-        assert_eq!(check(&format!("hello\n{}\n", driver.replace("false", "true"))), "full-provider a 1.0.0");
-        assert_eq!(check(r#"{"kind": "health-policy", "name": "a", "version": "1"}"#), "health-policy a 1");
+        let driver = r#"{"kind": "driver", "name": "a", "version": "1.0.0", "offers": []}"#;
+        assert_eq!(check(driver), "Driver([]) a 1.0.0");
+        let more = driver.replace("[]", r#"["reboot", "node-id"]"#);
+        assert_eq!(check(&format!("hello\n{more}\n")), "Driver([Reboot, NodeId]) a 1.0.0");
+        assert_eq!(check(r#"{"kind": "health-policy", "name": "a", "version": "1"}"#), "HealthPolicy a 1");
     }
 
     #[test]
@@ -92,6 +96,8 @@ mod tests {
         assert!(check("").contains("here serves nothing: call component.Serve in an init function"));
         assert!(check("hello").contains("serves nothing"));
         assert_eq!(check(r#"{"kind": "driver", "problem": "no name"}"#), "no name");
+        let flight = r#"{"kind": "driver", "offers": ["flight"]}"#;
+        assert!(check(flight).contains("serves \"flight\", which this tool does not know"));
         assert!(check(r#"{"kind": "cloud"}"#).contains("serves \"cloud\", which this tool does not know"));
     }
 }

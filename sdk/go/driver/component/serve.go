@@ -26,7 +26,7 @@ func Serve(served driver.Driver) {
 		calls := drivercalls.Calls{Driver: served, Open: func(string) driver.Backend { return native{} }}
 		look.Described(&report, func() {
 			about := calls.Describe()
-			report.Name, report.Version, report.Reboots = about.Name, about.Version, about.Offers.Reboot
+			report.Name, report.Version, report.Offers = about.Name, about.Version, about.Offers.Interfaces()
 			report.Problem = look.CheckAbout(about.Name, about.Version, about.ClassSchema)
 			if report.Problem == "" && len(about.Providers) == 0 {
 				report.Problem = "Describe answers no Providers: name the value of `provider` in MachineClasses that it serves"

@@ -18,8 +18,10 @@ const (
 )
 
 var (
-	withoutSecrets = map[string]bool{"Describe": true, "ValidateClass": true, "GetVolumeIDs": true}
-	withUserData   = map[string]bool{"Create": true, "Initialize": true}
+	withoutSecrets = map[string]bool{
+		"Describe": true, "ValidateClass": true, "GetVolumeIDs": true, "NodeID": true, "Place": true,
+	}
+	withUserData = map[string]bool{"Create": true, "Initialize": true}
 )
 
 // The host, as one call sees it.

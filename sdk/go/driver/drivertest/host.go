@@ -139,6 +139,24 @@ func (of *Calls) GetVolumeIDs(specs []string) ([]string, error) {
 // Reboot returns nil for success.
 func (of *Calls) Reboot(request driver.Request) error { return orNil(of.calls.Reboot(request)) }
 
+// NodeID returns the id of the VM's Node.
+func (of *Calls) NodeID(request driver.Request, vm driver.VM) (string, error) {
+	id, err := of.calls.NodeID(request, vm)
+	return id, orNil(err)
+}
+
+// Place returns the providerSpec of a class in a failure domain.
+func (of *Calls) Place(class driver.Class, failureDomain string) (string, error) {
+	spec, err := of.calls.Place(class, failureDomain)
+	return spec, orNil(err)
+}
+
+// NodeCapacity returns the resources of a Node.
+func (of *Calls) NodeCapacity(class driver.Class) (driver.NodeResources, error) {
+	resources, err := of.calls.NodeCapacity(class)
+	return resources, orNil(err)
+}
+
 // A nil pointer in an error is not nil.
 func orNil(err *driver.Error) error {
 	if err == nil {

@@ -143,6 +143,39 @@ func (calls *Calls) Reboot(request driver.Request) *driver.Error {
 	return err
 }
 
+// NodeID returns the id of the VM's Node.
+func (calls *Calls) NodeID(request driver.Request, vm driver.VM) (string, *driver.Error) {
+	served, offered := calls.Driver.(driver.NodeNamer)
+	if !offered {
+		return "", notOffered("node-id")
+	}
+	return run(calls.offline("NodeID"), func(host *driver.Host) (string, error) {
+		return served.NodeID(host, request, vm)
+	})
+}
+
+// Place returns the providerSpec of a class in a failure domain.
+func (calls *Calls) Place(class driver.Class, failureDomain string) (string, *driver.Error) {
+	served, offered := calls.Driver.(driver.Placer)
+	if !offered {
+		return "", notOffered("placement")
+	}
+	return run(calls.offline("Place"), func(host *driver.Host) (string, error) {
+		return served.Place(host, class, failureDomain)
+	})
+}
+
+// NodeCapacity returns the resources of a Node.
+func (calls *Calls) NodeCapacity(class driver.Class) (driver.NodeResources, *driver.Error) {
+	served, offered := calls.Driver.(driver.CapacityTeller)
+	if !offered {
+		return driver.NodeResources{}, notOffered("capacity")
+	}
+	return run(calls.online("NodeCapacity", false), func(host *driver.Host) (driver.NodeResources, error) {
+		return served.NodeCapacity(host, class)
+	})
+}
+
 func notOffered(name string) *driver.Error {
 	return driver.Failed(driver.Unimplemented, "this driver does not offer "+name)
 }

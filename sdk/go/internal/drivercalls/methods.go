@@ -20,13 +20,16 @@ var optional = []reflect.Type{
 	reflect.TypeFor[driver.Lister](),
 	reflect.TypeFor[driver.VolumeIdentifier](),
 	reflect.TypeFor[driver.Rebooter](),
+	reflect.TypeFor[driver.NodeNamer](),
+	reflect.TypeFor[driver.Placer](),
+	reflect.TypeFor[driver.CapacityTeller](),
 }
 
 // Names that could be mistaken for those of the contract, and the right names.
 var wrongNames = map[string]string{
 	"Status": "GetStatus", "GetMachineStatus": "GetStatus", "InitializeMachine": "Initialize", "Init": "Initialize",
 	"ListMachines": "List", "VolumeIDs": "GetVolumeIDs", "GetVolumeIds": "GetVolumeIDs", "RebootMachine": "Reboot",
-	"Restart": "Reboot",
+	"Restart": "Reboot", "NodeId": "NodeID", "Capacity": "NodeCapacity",
 }
 
 // CheckMethods finds methods with the name of an optional one and another signature, which the compiler ignores.

@@ -5,6 +5,8 @@ import "github.com/machinist-dev/machinist/sdk/go/driver"
 // Offers lists the optional calls of a driver.
 type Offers struct {
 	Status, Initialize, Listing, VolumeIDs, Reboot bool
+	// For Cluster API.
+	NodeID, Placement, Capacity bool
 }
 
 // OffersOf inspects the driver's methods.
@@ -15,5 +17,24 @@ func OffersOf(served driver.Driver) Offers {
 	_, offers.Listing = served.(driver.Lister)
 	_, offers.VolumeIDs = served.(driver.VolumeIdentifier)
 	_, offers.Reboot = served.(driver.Rebooter)
+	_, offers.NodeID = served.(driver.NodeNamer)
+	_, offers.Placement = served.(driver.Placer)
+	_, offers.Capacity = served.(driver.CapacityTeller)
 	return offers
+}
+
+// Interfaces returns the names of the interfaces of the contract that a component may leave out and this driver has.
+func (offers Offers) Interfaces() []string {
+	names := []string{}
+	for _, each := range []struct {
+		isOffered bool
+		name      string
+	}{
+		{offers.Reboot, "reboot"}, {offers.NodeID, "node-id"}, {offers.Placement, "placement"}, {offers.Capacity, "capacity"},
+	} {
+		if each.isOffered {
+			names = append(names, each.name)
+		}
+	}
+	return names
 }

@@ -20,8 +20,8 @@ type Report struct {
 	Problem string `json:"problem,omitempty"`
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Reboots says whether the driver can restart machines.
-	Reboots bool `json:"reboots"`
+	// Offers names the optional interfaces of the driver.
+	Offers []string `json:"offers,omitempty"`
 }
 
 // At prints the report if the tool asks for it, and ends the program.

@@ -15,6 +15,7 @@ import { host } from './host.js';
  *
  *     export const { driver } = exportDriver(new MyDriver());
  *     export const { driver, reboot } = exportDriver(new MyDriver());   // with `reboot` in the class
+ *     export const { driver, nodeId, placement, capacity } = exportDriver(new MyDriver());   // those for Cluster API
  *
  * @template {Driver} D
  * @param {D} author

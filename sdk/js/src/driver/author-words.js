@@ -4,6 +4,7 @@
  */
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
+/** @import { NodeResources as WitResources } from 'machinist:capacity/capacity@0.1.0' */
 /** @import { Capability } from '../contract.js' */
 /** @import { DriverError } from '../error.js' */
 
@@ -96,6 +97,27 @@ export function readVolumeIds(answer, count) {
   const ids = list(answer, 'ids', 'getVolumeIds');
   if (ids.length !== count) throw wrong('getVolumeIds', 'ids', `one for each of the ${count} volumes`, ids.length);
   return ids.map((id) => optionalText({ id: id ?? undefined }, 'id', 'getVolumeIds'));
+}
+
+/** @param {unknown} answer @returns {string} */
+export function readNodeId(answer) {
+  return text({ id: answer }, 'id', 'nodeId');
+}
+
+/** @param {unknown} answer @returns {string} */
+export function readPlaced(answer) {
+  return JSON.stringify(object(answer, 'place'));
+}
+
+/** @param {unknown} answer @returns {WitResources} */
+export function readResources(answer) {
+  const found = object(answer, 'nodeCapacity');
+  const resources = object(found.resources, 'nodeCapacity');
+  return {
+    resources: Object.keys(resources).map((name) => [name, text(resources, name, 'nodeCapacity')]),
+    architecture: optionalText(found, 'architecture', 'nodeCapacity'),
+    operatingSystem: optionalText(found, 'operatingSystem', 'nodeCapacity'),
+  };
 }
 
 /** @param {DriverError} error @returns {Wit.DriverError} */

@@ -2,7 +2,7 @@
  * The class that the author of a driver extends.
  */
 
-/** @import { About, Class, Deleted, ListRequest, Page, ProgressFacts, Request, Vm } from '../contract.js' */
+/** @import { About, Class, Deleted, ListRequest, NodeResources, Page, ProgressFacts, Request, Vm } from '../contract.js' */
 /** @import { Host, QuietHost } from '../host.js' */
 
 import { DriverError } from '../error.js';
@@ -23,7 +23,10 @@ export class InProgress {
  * A driver. Each method may be `async`. Throw a `DriverError` for a failure; any other exception reaches the host as
  * `internal`. Each call runs in an instance of its own: fields do not survive a call.
  *
- * Optional: a driver that can restart machines has `reboot(request, host)` as well.
+ * Optional: a driver that can restart machines has `reboot(request, host)` as well. For Cluster API there are three
+ * more methods, each an export of its own: `nodeId(request, vm, host)` returns the id that the cloud controller manager
+ * gives to the Node of a VM, `place(machineClass, failureDomain, host)` the `providerSpec` of a class in an exact failure
+ * domain, and `nodeCapacity(machineClass, host)` the resources of a Node. The first two have no secrets and no network.
  * @abstract
  */
 export class Driver {
@@ -94,6 +97,12 @@ export class Driver {
 }
 
 /** @typedef {Driver & { reboot(request: Request, host: Host): Awaitable<void> }} RebootingDriver */
+
+/** @typedef {Driver & { nodeId(request: Request, vm: Vm, host: QuietHost): Awaitable<string> }} NamingDriver */
+
+/** @typedef {Driver & { place(machineClass: Class, failureDomain: string, host: QuietHost): Awaitable<object> }} PlacingDriver */
+
+/** @typedef {Driver & { nodeCapacity(machineClass: Class, host: Host): Awaitable<NodeResources> }} MeasuringDriver */
 
 /** @param {string} call */
 function missing(call) {

@@ -5,9 +5,21 @@
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
 /** @import { RawHost } from '../contract.js' */
-/** @import { Driver, RebootingDriver } from './driver.js' */
+/** @import { Driver, MeasuringDriver, NamingDriver, PlacingDriver, RebootingDriver } from './driver.js' */
 
-import { errorTo, readAbout, readCreation, readDeletion, readPage, readVm, readVolumeIds, readWarnings } from './author-words.js';
+import {
+  errorTo,
+  readAbout,
+  readCreation,
+  readDeletion,
+  readNodeId,
+  readPage,
+  readPlaced,
+  readResources,
+  readVm,
+  readVolumeIds,
+  readWarnings,
+} from './author-words.js';
 import { Defect, DriverError } from '../error.js';
 import { Host, Log, quietHost } from '../host.js';
 import { requestFrom } from './host-words.js';
@@ -57,16 +69,41 @@ export function serve(author, raw) {
   const reboot = {
     reboot: (/** @type {Wit.Request} */ request) =>
       answered(raw, async (host) => {
-        if (!canReboot(author)) throw new DriverError('unimplemented', 'this driver does not offer reboot');
-        await author.reboot(requestFrom(request), host);
+        const served = /** @type {RebootingDriver} */ (offering(author, 'reboot', 'reboot'));
+        await served.reboot(requestFrom(request), host);
       }),
   };
-  return { driver, reboot };
+  const nodeId = {
+    nodeId: (/** @type {Wit.Request} */ request, /** @type {Wit.Vm} */ vm) =>
+      answered(raw, async () => {
+        const served = /** @type {NamingDriver} */ (offering(author, 'nodeId', 'node-id'));
+        return readNodeId(await served.nodeId(requestFrom(request), vm, quiet('node-id')));
+      }),
+  };
+  const placement = {
+    place: (/** @type {Wit.Class} */ machineClass, /** @type {string} */ failureDomain) =>
+      answered(raw, async () => {
+        const served = /** @type {PlacingDriver} */ (offering(author, 'place', 'placement'));
+        return readPlaced(await served.place(machineClass, failureDomain, quiet('place')));
+      }),
+  };
+  const capacity = {
+    nodeCapacity: (/** @type {Wit.Class} */ machineClass) =>
+      answered(raw, async (host) => {
+        const served = /** @type {MeasuringDriver} */ (offering(author, 'nodeCapacity', 'capacity'));
+        return readResources(await served.nodeCapacity(machineClass, host));
+      }),
+  };
+  return { driver, reboot, nodeId, placement, capacity };
 }
 
-/** @param {Driver} author @returns {author is RebootingDriver} */
-function canReboot(author) {
-  return 'reboot' in author && typeof author.reboot === 'function';
+/**
+ * The driver, if it has the method of an optional interface.
+ * @param {Driver} author @param {string} method @param {string} offered
+ */
+function offering(author, method, offered) {
+  if (method in author && typeof (/** @type {any} */ (author)[method]) === 'function') return author;
+  throw new DriverError('unimplemented', `this driver does not offer ${offered}`);
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
-/** @import { Class, Level, RawHost, Request, WireRequest } from '../contract.js' */
+/** @import { Class, Level, NodeResources, RawHost, Request, Vm, WireRequest } from '../contract.js' */
 /** @import { Driver } from '../driver/driver.js' */
 /** @import { Cloud } from './cloud.js' */
 /** @import { GrantsText } from './grants.js' */
@@ -99,6 +99,22 @@ export class MockDriver {
   /** @param {Request} request */
   async reboot(request) {
     return this.#call(false, ({ reboot }) => reboot.reboot(requestTo(request)));
+  }
+
+  /** @param {Request} request @param {Vm} vm */
+  async nodeId(request, vm) {
+    return this.#call(false, ({ nodeId }) => nodeId.nodeId(requestTo(request), { addresses: [], conditions: [], ...vm }));
+  }
+
+  /** @param {Class} machineClass @param {string} failureDomain @returns {Promise<any>} */
+  async place(machineClass, failureDomain) {
+    return JSON.parse(await this.#call(false, ({ placement }) => placement.place(machineClass, failureDomain)));
+  }
+
+  /** @param {Class} machineClass @returns {Promise<NodeResources>} */
+  async nodeCapacity(machineClass) {
+    const { resources, ...platform } = await this.#call(false, ({ capacity }) => capacity.nodeCapacity(machineClass));
+    return { resources: Object.fromEntries(resources), ...platform };
   }
 
   /**

@@ -11,6 +11,7 @@ import './globals.js';
  *
  *     export const { driver } = exportDriver(new MyDriver());
  *     export const { driver, reboot } = exportDriver(new MyDriver());   // with `reboot` in the class
+ *     export const { driver, nodeId, placement, capacity } = exportDriver(new MyDriver());   // those for Cluster API
  *
  * @template {Driver} D
  * @param {D} author
@@ -28,5 +29,14 @@ export declare function exportDriver<D extends Driver>(author: D): {
     };
     reboot: {
         reboot: (request: import("machinist:provider/types@0.1.0").Request) => Promise<void>;
+    };
+    nodeId: {
+        nodeId: (request: import("machinist:provider/types@0.1.0").Request, vm: import("machinist:provider/types@0.1.0").Vm) => Promise<string>;
+    };
+    placement: {
+        place: (machineClass: import("machinist:provider/types@0.1.0").Class, failureDomain: string) => Promise<string>;
+    };
+    capacity: {
+        nodeCapacity: (machineClass: import("machinist:provider/types@0.1.0").Class) => Promise<import("machinist:capacity/capacity@0.1.0").NodeResources>;
     };
 };

@@ -2,7 +2,7 @@
 /**
  * The class that the author of a driver extends.
  */
-import type { About, Class, Deleted, ListRequest, Page, ProgressFacts, Request, Vm } from '../contract.js';
+import type { About, Class, Deleted, ListRequest, NodeResources, Page, ProgressFacts, Request, Vm } from '../contract.js';
 import type { Host, QuietHost } from '../host.js';
 export type Awaitable<T> = T | Promise<T>;
 /** @template T @typedef {T | Promise<T>} Awaitable */
@@ -18,7 +18,10 @@ export declare class InProgress {
  * A driver. Each method may be `async`. Throw a `DriverError` for a failure; any other exception reaches the host as
  * `internal`. Each call runs in an instance of its own: fields do not survive a call.
  *
- * Optional: a driver that can restart machines has `reboot(request, host)` as well.
+ * Optional: a driver that can restart machines has `reboot(request, host)` as well. For Cluster API there are three
+ * more methods, each an export of its own: `nodeId(request, vm, host)` returns the id that the cloud controller manager
+ * gives to the Node of a VM, `place(machineClass, failureDomain, host)` the `providerSpec` of a class in an exact failure
+ * domain, and `nodeCapacity(machineClass, host)` the resources of a Node. The first two have no secrets and no network.
  * @abstract
  */
 export declare class Driver {
@@ -66,4 +69,13 @@ export declare class Driver {
 }
 export type RebootingDriver = Driver & {
     reboot(request: Request, host: Host): Awaitable<void>;
+};
+export type NamingDriver = Driver & {
+    nodeId(request: Request, vm: Vm, host: QuietHost): Awaitable<string>;
+};
+export type PlacingDriver = Driver & {
+    place(machineClass: Class, failureDomain: string, host: QuietHost): Awaitable<object>;
+};
+export type MeasuringDriver = Driver & {
+    nodeCapacity(machineClass: Class, host: Host): Awaitable<NodeResources>;
 };

@@ -26,4 +26,13 @@ export declare function serve<D extends Driver>(author: D, raw: RawHost): {
     reboot: {
         reboot: (/** @type {Wit.Request} */ request: Wit.Request) => Promise<void>;
     };
+    nodeId: {
+        nodeId: (/** @type {Wit.Request} */ request: Wit.Request, /** @type {Wit.Vm} */ vm: Wit.Vm) => Promise<string>;
+    };
+    placement: {
+        place: (/** @type {Wit.Class} */ machineClass: Wit.Class, /** @type {string} */ failureDomain: string) => Promise<string>;
+    };
+    capacity: {
+        nodeCapacity: (/** @type {Wit.Class} */ machineClass: Wit.Class) => Promise<import("machinist:capacity/capacity@0.1.0").NodeResources>;
+    };
 };

@@ -4,12 +4,12 @@
  * types; only the host is a mock.
  */
 import type * as Wit from 'machinist:provider/types@0.1.0';
-import type { Class, Level, Request, WireRequest } from '../contract.js';
+import type { Class, Level, NodeResources, Request, Vm, WireRequest } from '../contract.js';
 import type { Driver } from '../driver/driver.js';
 import type { Cloud } from './cloud.js';
 import type { GrantsText } from './grants.js';
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
-/** @import { Class, Level, RawHost, Request, WireRequest } from '../contract.js' */
+/** @import { Class, Level, NodeResources, RawHost, Request, Vm, WireRequest } from '../contract.js' */
 /** @import { Driver } from '../driver/driver.js' */
 /** @import { Cloud } from './cloud.js' */
 /** @import { GrantsText } from './grants.js' */
@@ -88,4 +88,10 @@ export declare class MockDriver {
     getVolumeIds(volumeSpecs: string[]): Promise<(string | undefined)[]>;
     /** @param {Request} request */
     reboot(request: Request): Promise<void>;
+    /** @param {Request} request @param {Vm} vm */
+    nodeId(request: Request, vm: Vm): Promise<string>;
+    /** @param {Class} machineClass @param {string} failureDomain @returns {Promise<any>} */
+    place(machineClass: Class, failureDomain: string): Promise<any>;
+    /** @param {Class} machineClass @returns {Promise<NodeResources>} */
+    nodeCapacity(machineClass: Class): Promise<NodeResources>;
 }

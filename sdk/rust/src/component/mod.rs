@@ -5,13 +5,16 @@ mod http;
 
 use std::marker::PhantomData;
 
+use crate::bindings::capacity_teller::exports::machinist::capacity::capacity::Guest as CapacityGuest;
 use crate::bindings::id_deleter::exports::machinist::delete_by_id::delete_by_id::Guest as DeleteByIdGuest;
+use crate::bindings::node_namer::exports::machinist::node_id::node_id::Guest as NodeIdGuest;
+use crate::bindings::placer::exports::machinist::placement::placement::Guest as PlacementGuest;
 use crate::bindings::policy::exports::machinist::policy::policy::Guest as PolicyGuest;
 use crate::bindings::provider::exports::machinist::provider::driver::Guest as DriverGuest;
 use crate::bindings::rebooter::exports::machinist::provider::reboot::Guest as RebootGuest;
 use crate::driver::{
-    About, Class, Creation, DeleteById, Deletion, Driver, DriverError, Failure, Page, Reboot, Request, Vm,
-    volume_ids,
+    About, Capacity, Class, Creation, DeleteById, Deletion, Driver, DriverError, Failure, NodeId,
+    NodeResources, Page, Placement, Reboot, Request, Vm, volume_ids,
 };
 use crate::log::{HostLog, Log};
 use crate::policy::{self, Policy, Question, Verdict};
@@ -64,6 +67,24 @@ impl<D: Reboot> RebootGuest for Exported<D> {
 impl<D: DeleteById> DeleteByIdGuest for Exported<D> {
     fn delete_by_id(request: Request, provider_id: String) -> Result<(), DriverError> {
         D::delete_by_id(&request, &provider_id, &ComponentHost).map_err(Failure::into_record)
+    }
+}
+
+impl<D: NodeId> NodeIdGuest for Exported<D> {
+    fn node_id(request: Request, vm: Vm) -> Result<String, DriverError> {
+        D::node_id(&request, &vm, &ComponentHost).map_err(Failure::into_record)
+    }
+}
+
+impl<D: Placement> PlacementGuest for Exported<D> {
+    fn place(class: Class, failure_domain: String) -> Result<String, DriverError> {
+        D::place(&class, &failure_domain, &ComponentHost).map_err(Failure::into_record)
+    }
+}
+
+impl<D: Capacity> CapacityGuest for Exported<D> {
+    fn node_capacity(class: Class) -> Result<NodeResources, DriverError> {
+        D::node_capacity(&class, &ComponentHost).map_err(Failure::into_record)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | topic | items |
 //! | --- | --- |
-//! | calls of the host | [`Driver`], [`Reboot`], [`DeleteById`] |
+//! | calls of the host | [`Driver`], [`Reboot`], [`DeleteById`], [`NodeId`], [`Placement`], [`Capacity`] |
 //! | access to the world | [`Host`], [`OfflineHost`], [`Secret`], [`Log`] |
 //! | requests to the cloud | [`HttpRequest`], [`HttpAnswer`], [`Limits`], [`auth`] |
 //! | failures | [`Failure`], [`Attempt`], [`NoAnswer`], [`NoAnswerReason`] |
@@ -20,6 +20,7 @@ mod text;
 mod time;
 mod url;
 
+pub use crate::bindings::capacity_teller::exports::machinist::capacity::capacity::NodeResources;
 pub use crate::bindings::provider::machinist::provider::types::{
     About, Address, Capabilities, Class, Code, Condition, Creation, Deletion, DriverError, Listed, Machine,
     Page, Progress, Request, Vm, VmState,
@@ -131,6 +132,36 @@ pub trait DeleteById: Driver {
     /// # Errors
     /// `FailedPrecondition` if the VM lacks the cluster's mark, or is the one that the Machine keeps; else by code.
     fn delete_by_id(request: &Request, provider_id: &str, host: &dyn Host) -> Result<(), Failure>;
+}
+
+/// Optional: a driver whose own provider ids differ from those of Nodes. `export_driver!(MyDriver, node_id)` exports it.
+pub trait NodeId: Driver {
+    /// Returns the id that the cloud controller manager writes into `Node.spec.providerID` for this VM: 1 to 512 bytes,
+    /// the same for the same arguments, in every later version as well.
+    ///
+    /// # Errors
+    /// `FailedPrecondition` if the VM lacks a part of the id, such as its zone.
+    fn node_id(request: &Request, vm: &Vm, host: &dyn OfflineHost) -> Result<String, Failure>;
+}
+
+/// Optional: a driver that puts VMs into an exact failure domain. `export_driver!(MyDriver, placement)` exports it.
+pub trait Placement: Driver {
+    /// Returns the `providerSpec` that creates VMs of this class in this failure domain and nowhere else. With it
+    /// `create` makes a VM whose `failure_domain` is this text, or fails. The same arguments always give the same text.
+    ///
+    /// # Errors
+    /// [`invalid`] if the class cannot be in this failure domain, with a message that names the field to change.
+    fn place(class: &Class, failure_domain: &str, host: &dyn OfflineHost) -> Result<String, Failure>;
+}
+
+/// Optional: a driver that knows the resources of Nodes. `export_driver!(MyDriver, capacity)` exports it.
+pub trait Capacity: Driver {
+    /// Returns the resources of a Node of this class, at least `cpu` and `memory`, as Kubernetes quantities. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`invalid`] if the class can never have a Node, [`not_found`] if its resources are unknown, else by code.
+    fn node_capacity(class: &Class, host: &dyn Host) -> Result<NodeResources, Failure>;
 }
 
 /// Returns one entry for each spec, or a failure if the driver returned another number.

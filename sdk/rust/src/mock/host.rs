@@ -10,8 +10,8 @@ use super::log::{LogLine, MockLog};
 use super::substitute::Place;
 use super::vault::Kept;
 use crate::driver::{
-    About, Class, Creation, DeleteById, Deletion, Driver, Failure, HttpAnswer, HttpRequest, NoAnswerReason,
-    Page, Reboot, Request, USER_DATA_KEY, Vm, volume_ids,
+    About, Capacity, Class, Creation, DeleteById, Deletion, Driver, Failure, HttpAnswer, HttpRequest,
+    NoAnswerReason, NodeId, NodeResources, Page, Placement, Reboot, Request, USER_DATA_KEY, Vm, volume_ids,
 };
 
 /// Answers requests in which the secrets are filled in.
@@ -197,5 +197,35 @@ impl<D: DeleteById> MockDriver<'_, '_, D> {
     /// As there.
     pub fn delete_by_id(&self, request: &Request, provider_id: &str) -> Result<(), Failure> {
         D::delete_by_id(request, provider_id, &MockCall::online(self.host, false))
+    }
+}
+
+impl<D: NodeId> MockDriver<'_, '_, D> {
+    /// As in [`NodeId`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn node_id(&self, request: &Request, vm: &Vm) -> Result<String, Failure> {
+        D::node_id(request, vm, &MockCall::offline(self.host))
+    }
+}
+
+impl<D: Placement> MockDriver<'_, '_, D> {
+    /// As in [`Placement`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn place(&self, class: &Class, failure_domain: &str) -> Result<String, Failure> {
+        D::place(class, failure_domain, &MockCall::offline(self.host))
+    }
+}
+
+impl<D: Capacity> MockDriver<'_, '_, D> {
+    /// As in [`Capacity`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn node_capacity(&self, class: &Class) -> Result<NodeResources, Failure> {
+        D::node_capacity(class, &MockCall::online(self.host, false))
     }
 }

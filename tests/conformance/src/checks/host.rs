@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use machinist_core::driver::{Vm, VmState};
+
 use super::checks;
 use crate::case::{Case, Outcome, must};
 
 checks! {
     "host/granted" Shared cloud granted "a machine's life needs no request that the grants refuse";
     "host/declared" Shared cloud declared "each host that is asked is one that describe names";
-    "host/offline" Shared offline offline "describe, validate-class and get-volume-ids send nothing";
+    "host/offline" Shared offline offline
+        "describe, validate-class, get-volume-ids, node-id and place send nothing";
 }
 
 async fn life(case: &Case) -> Outcome {
@@ -63,10 +66,27 @@ async fn offline(case: Case) -> Outcome {
     for spec in [&classes.valid].into_iter().chain(classes.invalid.iter().map(|class| &class.spec)) {
         let _ = case.stage.host.validate_class(case.class(spec)).await;
     }
+    // Drivers without these answer that they do not offer them.
+    let machine = case.machine("offline");
+    let _ = case.place(&machine, "nowhere-9z").await;
+    let _ = case.node_id(&machine, &vm()).await;
     let refusals = [case.stage.refused_at_load(), &case.stage.observed().refusals].concat();
     must(refusals.is_empty(), || format!("a call without network tries {}", refusals.join(", ")))?;
     let sent = case.stage.proxy.journal().len();
     must(sent == 0, || format!("calls without network send {sent} requests"))
+}
+
+/// A VM that no cloud has.
+fn vm() -> Vm {
+    Vm {
+        provider_id: "cloud:///vm-1".into(),
+        node_name: "worker-offline".into(),
+        state: VmState::Running,
+        addresses: Vec::new(),
+        failure_domain: Some("nowhere-9z".into()),
+        conditions: Vec::new(),
+        last_known_state: None,
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod describe;
 mod duplicates;
 mod host;
 mod list;
+mod of_cluster_api;
 mod optional;
 mod secrets;
 mod status;
@@ -61,7 +62,7 @@ impl Check {
 
 /// All of them, in the order of the report.
 pub(crate) fn all() -> Vec<Check> {
-    let groups: [fn() -> Vec<Check>; 18] = [
+    let groups: [fn() -> Vec<Check>; 19] = [
         describe::checks,
         class::checks,
         create::checks,
@@ -70,6 +71,7 @@ pub(crate) fn all() -> Vec<Check> {
         list::checks,
         duplicates::checks,
         optional::checks,
+        of_cluster_api::checks,
         cloud_trouble::lost::checks,
         cloud_trouble::throttle::checks,
         cloud_trouble::outage::checks,

@@ -8,8 +8,11 @@ async fn the_driver_of_ec2_passes_all_checks_that_apply() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let ec2 = ec2::Ec2::start(ec2::Options::default()).await.expect("moto starts");
     let fixture = ec2.fixture();
+    let other = fixture.subnets.last().expect("moto has several zones");
     let profile = file("plugins/aws/conformance.yaml")
         .replace("IMAGE", &fixture.image_id)
+        .replace("OTHER_SUBNET", &other.id)
+        .replace("ZONE", &other.zone)
         .replace("SUBNET", fixture.subnet_id())
         .replace("GROUP", &fixture.security_group_id);
     let component = guests::bytes("aws-driver").expect("the driver builds");

@@ -8,11 +8,11 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
 use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure, Limit, Refusal};
 use machinist_core::driver::{
-    Capabilities, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, Listed,
-    MachineRequest, Page, Vm, VmState as State,
+    Capabilities, ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest,
+    Listed, MachineRequest, NodeResources, Page, Vm, VmState as State,
 };
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, ProviderId, ProviderName};
 use machinist_runtime::ports::Drivers;
 use simcloud::{CreateVm, Method, Request, VmState, VmView};
 use world::carry;
@@ -287,6 +287,9 @@ impl Drivers for HostDrivers {
                 idempotency_key: self.cloud.habits.keeps_keys,
                 reboot: true,
                 delete_by_id: self.cloud.deletes_by_id(),
+                node_id: false,
+                placement: false,
+                capacity: false,
             },
             consistency_window: self.cloud.window(),
         })
@@ -340,6 +343,18 @@ impl Drivers for HostDrivers {
 
     fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         self.of_machine("delete-by-id", request, move |account, request| account.remove_one(request, vm))
+    }
+
+    fn node_id(&self, _: MachineRequest, vm: Vm) -> BoxFuture<'_, DriverResult<ProviderId>> {
+        async move { Ok(vm.provider_id) }.boxed()
+    }
+
+    fn place(&self, request: MachineRequest, _: FailureDomain) -> BoxFuture<'_, DriverResult<String>> {
+        async move { Ok(request.class.spec) }.boxed()
+    }
+
+    fn node_capacity(&self, _: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {
+        async { Ok(NodeResources::default()) }.boxed()
     }
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {

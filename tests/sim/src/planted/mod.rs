@@ -17,11 +17,12 @@ use kube::client::Body;
 use machinist_api::names::{annotations, node_conditions};
 use machinist_core::driver::error::{CallError, Code, DriverError, Refusal, Sent};
 use machinist_core::driver::{
-    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm, VmState,
+    ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest,
+    NodeResources, Page, Vm, VmState,
 };
 use machinist_core::health_policy::{Mode, PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{PluginName, ProviderId, ProviderName, Uid};
+use machinist_core::value::id::{FailureDomain, PluginName, ProviderId, ProviderName, Uid};
 use machinist_runtime::ports::{Drivers, HealthPolicies};
 use serde_json::{Value, json};
 use tower::{BoxError, Service};
@@ -156,6 +157,18 @@ impl Drivers for Faulty {
             (Planted::LeavesTheSecond, _) => async { Ok(()) }.boxed(),
             _ => self.drivers.delete_by_id(request, vm),
         }
+    }
+
+    fn node_id(&self, request: MachineRequest, vm: Vm) -> BoxFuture<'_, DriverResult<ProviderId>> {
+        self.drivers.node_id(request, vm)
+    }
+
+    fn place(&self, request: MachineRequest, domain: FailureDomain) -> BoxFuture<'_, DriverResult<String>> {
+        self.drivers.place(request, domain)
+    }
+
+    fn node_capacity(&self, request: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {
+        self.drivers.node_capacity(request)
     }
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {

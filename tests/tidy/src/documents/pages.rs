@@ -6,7 +6,8 @@ use crate::Complaint;
 use crate::tree::File;
 
 /// The contracts that authors of drivers and policies implement.
-const CONTRACTS: [&str; 3] = ["provider.wit", "policy.wit", "delete-by-id.wit"];
+const CONTRACTS: [&str; 6] =
+    ["provider.wit", "policy.wit", "delete-by-id.wit", "node-id.wit", "placement.wit", "capacity.wit"];
 const PAGES: &str = "docs/authors/functions/";
 
 /// Each function that a component exports has a page that quotes it as the newest contract has it, and no page quotes

@@ -224,6 +224,9 @@ fn driver(about: &machinist_plugin_host::About) -> Driver {
         ("idempotency-key", capabilities.idempotency_key),
         ("reboot", capabilities.reboot),
         ("delete-by-id", capabilities.delete_by_id),
+        ("node-id", capabilities.node_id),
+        ("placement", capabilities.placement),
+        ("capacity", capabilities.capacity),
     ];
     Driver {
         name: about.name.clone(),

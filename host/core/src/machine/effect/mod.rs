@@ -22,7 +22,7 @@ use crate::machine::node::health::ConditionStatus;
 use crate::machine::node::sync::NodeChange;
 use crate::safety::meltdown::{Permit, PermitRequest};
 use crate::scheduling::gate::EffectKind;
-use crate::value::id::{NodeName, ProviderId, Uid};
+use crate::value::id::{FailureDomain, NodeName, ProviderId, Uid};
 
 use super::facts::MachineFact;
 use super::in_place;
@@ -78,6 +78,10 @@ machine_effects! {
     /// Ask the driver for the step after creation.
     InitializeVm => initialize: DriverResult<Vm>, "initialize-vm", Initialize,
         [CallsDriver, HarmsOthers, NotInDeletion];
+    /// Ask the driver for the spec of VMs in this failure domain and no other. It asks no cloud.
+    PlaceVm { failure_domain: FailureDomain } => placement: DriverResult<String>, "place-vm", CloudRead, [];
+    /// Ask the driver for the id that the Node of this VM has. It asks no cloud.
+    NameNode(Box<Vm>) => node_id: DriverResult<ProviderId>, "name-node", CloudRead, [];
     /// Store the cloud's id and the Node's name on the Machine.
     RecordVm {
         provider_id: ProviderId,

@@ -100,6 +100,8 @@ impl Cluster {
             MachineEffect::ReleaseFinalizer => self.case.view.machine.has_finalizer = false,
             MachineEffect::EnsureToken
             | MachineEffect::InitializeVm
+            | MachineEffect::PlaceVm { .. }
+            | MachineEffect::NameNode(_)
             | MachineEffect::ForgetToken
             | MachineEffect::DeleteVm
             | MachineEffect::WriteMachine(_)

@@ -138,6 +138,8 @@ impl Case {
             MachineEffect::ProbeVm => MachineOutcome::ProbeVm(Err(not_found)),
             MachineEffect::CreateVm => MachineOutcome::CreateVm(Ok(Creation::Created(vm()))),
             MachineEffect::InitializeVm => MachineOutcome::InitializeVm(Ok(vm())),
+            MachineEffect::PlaceVm { .. } => MachineOutcome::PlaceVm(Ok("{}".to_owned())),
+            MachineEffect::NameNode(vm) => MachineOutcome::NameNode(Ok(vm.provider_id.clone())),
             MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Ok(())),
             MachineEffect::SyncNode { .. } => MachineOutcome::SyncNode(Ok(())),
             MachineEffect::ForgetToken => MachineOutcome::ForgetToken(Ok(())),

@@ -45,6 +45,8 @@ pub(super) fn effect_text(effect: &MachineEffect) -> String {
             text
         }
         MachineEffect::Cordon { node } => format!("{name} {node}"),
+        MachineEffect::PlaceVm { failure_domain } => format!("{name} {failure_domain}"),
+        MachineEffect::NameNode(vm) => format!("{name} {}", vm.provider_id),
         MachineEffect::AskPermit(PermitRequest::Turn(limit)) => format!("{name} {limit}"),
         MachineEffect::AskPermit(PermitRequest::ZoneOnly) => format!("{name} of the zone"),
         MachineEffect::AskPermit(PermitRequest::NameTaken) => format!("{name} of the name"),

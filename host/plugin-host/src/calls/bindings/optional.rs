@@ -36,6 +36,49 @@ pub(crate) mod delete_by_id {
     });
 }
 
+/// The id that the Node of a VM has.
+pub(crate) mod node_id {
+    wasmtime::component::bindgen!({
+        path: ["../../wit/provider/0.1.0", "../../wit/node-id/0.1.0"],
+        world: "machinist:node-id/node-namer",
+        imports: { default: trappable },
+        exports: { default: async },
+        require_store_data_send: true,
+        with: {
+            "machinist:provider/types": crate::calls::bindings::driver::machinist::provider::types,
+        },
+    });
+}
+
+/// VMs in an exact failure domain.
+pub(crate) mod placement {
+    wasmtime::component::bindgen!({
+        path: ["../../wit/provider/0.1.0", "../../wit/placement/0.1.0"],
+        world: "machinist:placement/placer",
+        imports: { default: trappable },
+        exports: { default: async },
+        require_store_data_send: true,
+        with: {
+            "machinist:provider/types": crate::calls::bindings::driver::machinist::provider::types,
+        },
+    });
+}
+
+/// The resources of a Node of a class.
+pub(crate) mod capacity {
+    wasmtime::component::bindgen!({
+        path: ["../../wit/provider/0.1.0", "../../wit/capacity/0.1.0"],
+        world: "machinist:capacity/capacity-teller",
+        imports: { default: trappable },
+        exports: { default: async },
+        require_store_data_send: true,
+        additional_derives: [serde::Serialize, serde::Deserialize],
+        with: {
+            "machinist:provider/types": crate::calls::bindings::driver::machinist::provider::types,
+        },
+    });
+}
+
 /// Makes the exports of a driver out of a table: one row for each that it may leave out.
 macro_rules! optional_exports {
     ($(
@@ -108,4 +151,13 @@ optional_exports! {
     delete_by_id: delete_by_id::IdDeleter, delete_by_id::IdDeleterIndices,
         machinist_delete_by_id_delete_by_id -> delete_by_id::exports::machinist::delete_by_id::delete_by_id::Guest,
         "machinist:delete-by-id/delete-by-id", "0.1.0";
+    node_id: node_id::NodeNamer, node_id::NodeNamerIndices,
+        machinist_node_id_node_id -> node_id::exports::machinist::node_id::node_id::Guest,
+        "machinist:node-id/node-id", "0.1.0";
+    placement: placement::Placer, placement::PlacerIndices,
+        machinist_placement_placement -> placement::exports::machinist::placement::placement::Guest,
+        "machinist:placement/placement", "0.1.0";
+    capacity: capacity::CapacityTeller, capacity::CapacityTellerIndices,
+        machinist_capacity_capacity -> capacity::exports::machinist::capacity::capacity::Guest,
+        "machinist:capacity/capacity", "0.1.0";
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ec2::{Ec2, Effect, Rule};
 use futures::future::BoxFuture;
-use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
+use machinist_core::driver::{ClassRequest, Creation, ListRequest, MachineRequest, SecretValues};
 use machinist_core::value::id::Uid;
 use machinist_plugin_host::testing::EgressSettings;
 use machinist_plugin_host::{Recording, Resolve};
@@ -91,8 +91,8 @@ pub(super) async fn life() -> Vec<Recording> {
     let created = host.create(ask("uid-1")).await;
     let Ok(Creation::Created(vm)) = created else { panic!("{created:?}") };
     let mut known = ask("uid-1");
-    known.machine.provider_id = Some(vm.provider_id);
-    known.machine.last_known_state = vm.last_known_state;
+    known.machine.provider_id = Some(vm.provider_id.clone());
+    known.machine.last_known_state.clone_from(&vm.last_known_state);
     host.initialize(known.clone()).await.expect("is finished");
     host.get_status(known.clone()).await.expect("is there");
     host.get_status(ask("uid-1")).await.expect("is found by its marks");
@@ -104,6 +104,24 @@ pub(super) async fn life() -> Vec<Recording> {
     host.validate_class(class(PROVIDER, "{}")).await.expect_err("is no class");
     let volume = r#"{"csi":{"driver":"ebs.csi.aws.com","volumeHandle":"vol-1"}}"#;
     host.get_volume_ids(PROVIDER.into(), None, vec![volume.to_owned()]).await.expect("one");
+    let zone = vm.failure_domain.clone().expect("is in a zone");
+    let node = host.node_id(known.clone(), vm).await.expect("has a zone in its id");
+    assert!(node.as_str().starts_with(&format!("aws:///{zone}/i-")), "{node}");
+    let mut zoned: serde_json::Value = serde_json::from_str(&spec).expect("JSON");
+    zoned["subnetsByZone"] = serde_json::json!({ (zone.as_str()): ec2.fixture().subnet_id() });
+    let mut placed = known.clone();
+    placed.class.spec = zoned.to_string();
+    placed.class.spec = host.place(placed.clone(), zone.clone()).await.expect("has a subnet there");
+    placed.machine.uid = Uid::new("uid-3");
+    (placed.machine.provider_id, placed.machine.last_known_state) = (None, None);
+    placed.idempotency_key = "key-of-uid-3".to_owned();
+    let there = host.create(placed.clone()).await;
+    let Ok(Creation::Created(there)) = there else { panic!("{there:?}") };
+    assert_eq!(there.failure_domain, Some(zone));
+    host.delete(placed).await.expect("goes");
+    let class_request = ClassRequest { class: class(PROVIDER, &spec), secrets: secrets(&ec2) };
+    let resources = host.node_capacity(class_request).await.expect("has a size").resources;
+    assert!(resources.contains_key("cpu") && resources.contains_key("memory"), "{resources:?}");
     host.delete(known.clone()).await.expect("goes");
     host.delete(known).await.expect("has gone");
 

@@ -10,7 +10,7 @@ mod storing;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
+use machinist_core::driver::{ClassRequest, Creation, ListRequest, MachineRequest, SecretValues};
 use machinist_plugin_host::{
     Declared, Difference, HostSettings, PluginHost, RecordSettings, Recording, ReplayError, Replayed,
     read_recordings,
@@ -21,6 +21,7 @@ use crate::fixture::{Fixture, Map, class, request, settings};
 const TOKEN: &str = "canary/token+3f9b2d7c51\"é";
 const BOOTSTRAP: &str = "canary.0123456789abcdef";
 const USER_DATA: &str = "#cloud-config\nbootstrap: canary.0123456789abcdef\n";
+const SPEC_ELSEWHERE: &str = r#"{"image":"linux-1","type":"sim.small","zone":"sim-1b"}"#;
 const SPEC: &str = r#"{"zone":"sim-1a","type":"sim.small","image":"linux-1"}"#;
 
 fn recording_into(folder: &Path) -> HostSettings {
@@ -96,7 +97,7 @@ async fn life() -> (Vec<Recording>, String) {
     let created = world.host.create(ask()).await;
     let Ok(Creation::Created(vm)) = created else { panic!("{created:?}") };
     let mut known = ask();
-    known.machine.provider_id = Some(vm.provider_id);
+    known.machine.provider_id = Some(vm.provider_id.clone());
     world.host.get_status(known.clone()).await.expect("is there");
     let list =
         ListRequest { class: class("sim", SPEC), cluster: "cluster-1".to_owned(), token: None, secrets };
@@ -104,6 +105,16 @@ async fn life() -> (Vec<Recording>, String) {
     world.host.reboot(known.clone()).await.expect("starts anew");
     world.host.validate_class(class("sim", "{}")).await.expect_err("is no class");
     world.host.get_volume_ids("sim".into(), None, vec!["{}".to_owned()]).await.expect("none");
+    let node = world.host.node_id(known.clone(), vm.clone()).await;
+    assert_eq!(node, Ok(vm.provider_id), "the kubelets of this cloud register so");
+    let placed = world.host.place(known.clone(), "sim-1b".into()).await.expect("is placed");
+    assert_eq!(placed, SPEC_ELSEWHERE);
+    let class_request = ClassRequest { class: class("sim", SPEC), secrets: known.secrets.clone() };
+    let resources = world.host.node_capacity(class_request).await.expect("has a size").resources;
+    assert_eq!(
+        resources.iter().map(|(name, is)| format!("{name}={is}")).collect::<Vec<_>>(),
+        ["cpu=2", "memory=4Gi"]
+    );
     world.host.delete(known).await.expect("goes");
     let recordings = recorded(&world, folder.path()).await;
     (recordings, cloud.url())

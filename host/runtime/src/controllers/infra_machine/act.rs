@@ -6,19 +6,19 @@ use machinist_api::infrastructure::names::{annotations, finalizers};
 use machinist_api::names;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::{MachineEffect, MachineOutcome};
-use machinist_core::value::id::{Name, ProviderId};
+use machinist_core::value::id::{FailureDomain, Name, ProviderId};
 use serde_json::{Map, Value, json};
 
 use crate::client::writes::{WriteOutcome, finalizer_removed, merge};
 use crate::context::Context;
 use crate::context::key::Kind;
 use crate::controllers::facts::infra_machine::observe::ObservedInfraMachine;
-use crate::controllers::objects::metadata::Metadata;
+use crate::controllers::objects::metadata::{Metadata, annotation};
 use crate::controllers::objects::vm_notes;
 use crate::controllers::state::TenantState;
 use crate::driver_calls::vm_calls::VmCalls;
 
-use super::request::request;
+use super::request::{self, request};
 
 /// The outcome of an effect, and the facts that it adds to the reconcile.
 pub(super) struct InfraEffectResult {
@@ -51,6 +51,10 @@ pub(super) struct InfraEffectContext<'a> {
     pub(super) observed: &'a ObservedInfraMachine,
     /// The VM that this reconcile has stored.
     pub(super) stored: Option<&'a ProviderId>,
+    /// The spec of its class in its failure domain, as the driver has returned it.
+    pub(super) placed: Option<&'a str>,
+    /// The id of the VM's Node, as the driver has returned it.
+    pub(super) node_id: Option<&'a ProviderId>,
     /// The state that the driver has returned in this reconcile, unless that is stored.
     pub(super) driver_state: Option<&'a str>,
     /// The last version of the object that this reconcile has written.
@@ -61,7 +65,8 @@ pub(super) async fn perform(
     effect_context: &InfraEffectContext<'_>,
     effect: &MachineEffect,
 ) -> InfraEffectResult {
-    let InfraEffectContext { tenant, context, observed, stored, driver_state, written } = *effect_context;
+    let InfraEffectContext { tenant, context, observed, stored, placed, node_id, driver_state, written } =
+        *effect_context;
     let (meta, fact) = (&observed.machine.metadata, &observed.view.machine.machine);
     let memory = &*tenant.infra.vms;
     let calls = VmCalls {
@@ -72,7 +77,7 @@ pub(super) async fn perform(
         uid: &fact.uid,
         class: Some(Name::new(observed.class.name.as_str())),
     };
-    let request = |sends_user_data| Ok(request(observed, stored, sends_user_data));
+    let request = |sends_user_data| Ok(request(observed, stored, placed, sends_user_data));
     let patch = |patch: Value| patch_machine(context, observed, patch);
     match effect {
         MachineEffect::AddFinalizer => {
@@ -99,8 +104,19 @@ pub(super) async fn perform(
         MachineEffect::DeleteVm => {
             InfraEffectResult::call(MachineOutcome::DeleteVm(calls.delete(request(false)).await))
         }
+        MachineEffect::PlaceVm { failure_domain } => {
+            let asked = request::without_secrets(observed, None);
+            let placed = tenant.drivers.place(asked, failure_domain.clone()).await;
+            InfraEffectResult::call(MachineOutcome::PlaceVm(placed))
+        }
+        MachineEffect::NameNode(vm) => {
+            let asked = request::without_secrets(observed, placed);
+            let named = tenant.drivers.node_id(asked, (**vm).clone()).await;
+            InfraEffectResult::call(MachineOutcome::NameNode(named))
+        }
         MachineEffect::RecordVm { provider_id, .. } => {
-            let recorded = patch(record(observed, provider_id, driver_state)).await;
+            let ids = (provider_id, node_id.unwrap_or(provider_id));
+            let recorded = patch(record(observed, ids, driver_state)).await;
             if recorded.is_ok() {
                 memory.creates.forget(&fact.uid);
             }
@@ -133,16 +149,28 @@ fn claim(observed: &ObservedInfraMachine) -> Value {
         annotations::MACHINE_KEY: observed.view.machine.machine.uid.as_str(),
         names::annotations::CLUSTER_MARK: observed.cluster_mark,
         annotations::IDENTITY: observed.identity,
+        annotations::FAILURE_DOMAIN: observed.view.failure_domain.as_ref().map(FailureDomain::as_str),
     });
     vm_notes::with_finalizer(&observed.machine.metadata, finalizers::MACHINE)
         .with("annotations", noted)
         .patch()
 }
 
-/// Without a version: the id of the VM must be stored, whatever else has changed meanwhile.
-fn record(observed: &ObservedInfraMachine, provider_id: &ProviderId, driver_state: Option<&str>) -> Value {
+/// Without a version: the id of the VM must be stored, whatever else has changed meanwhile. Cluster API compares the id
+/// of the Node; the driver's own id stands beside it, where it is another one.
+fn record(
+    observed: &ObservedInfraMachine,
+    (own_id, node_id): (&ProviderId, &ProviderId),
+    driver_state: Option<&str>,
+) -> Value {
     let machine = &observed.view.machine;
     let mut notes = Map::new();
+    if own_id != node_id {
+        notes.insert(annotations::VM_ID.to_owned(), json!(own_id.as_str()));
+    } else if annotation(&observed.machine.metadata, annotations::VM_ID).is_some() {
+        // It came with a copy of the object, and would lead to another VM.
+        notes.insert(annotations::VM_ID.to_owned(), Value::Null);
+    }
     if !machine.machine.has_priority {
         let key = json!(machine.machine.uid.as_str());
         notes.insert(annotations::MACHINE_KEY.to_owned(), key);
@@ -157,5 +185,5 @@ fn record(observed: &ObservedInfraMachine, provider_id: &ProviderId, driver_stat
     }
     Metadata::of(&observed.machine.metadata)
         .with_some("annotations", (!notes.is_empty()).then_some(Value::Object(notes)))
-        .patch_with_spec(&json!({ "providerID": provider_id.as_str() }))
+        .patch_with_spec(&json!({ "providerID": node_id.as_str() }))
 }

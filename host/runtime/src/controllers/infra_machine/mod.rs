@@ -13,7 +13,7 @@ mod act;
 mod events;
 mod reconcile;
 mod request;
-mod secrets;
+pub(crate) mod secrets;
 mod status_patch;
 
 pub(crate) use reconcile::run;

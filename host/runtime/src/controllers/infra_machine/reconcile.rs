@@ -57,6 +57,8 @@ pub(crate) async fn run(
         observed,
         progress: MachineProgress::default(),
         stored: None,
+        placed: None,
+        node_id: None,
         driver_state: None,
     };
     frame::run(context, reconcile).await
@@ -71,6 +73,10 @@ struct InfraReconcile<'a> {
     progress: MachineProgress,
     /// The VM that this reconcile has stored.
     stored: Option<ProviderId>,
+    /// The spec of its class in its failure domain.
+    placed: Option<String>,
+    /// The id of the VM's Node.
+    node_id: Option<ProviderId>,
     /// The state that the driver has returned last.
     driver_state: Option<String>,
 }
@@ -119,6 +125,8 @@ impl Reconcile for InfraReconcile<'_> {
             context: self.context,
             observed: &self.observed,
             stored: self.stored.as_ref(),
+            placed: self.placed.as_deref(),
+            node_id: self.node_id.as_ref(),
             driver_state: self.new_driver_state(),
             written: so_far.last_written(Kind::InfraMachine),
         };
@@ -136,6 +144,11 @@ impl Reconcile for InfraReconcile<'_> {
         self.driver_state = returned_state(&outcome).or(self.driver_state.take());
         if driver_state_stored {
             self.observed.view.machine.machine.last_known_state.clone_from(&self.driver_state);
+        }
+        match &outcome {
+            MachineOutcome::PlaceVm(Ok(placed)) => self.placed = Some(placed.clone()),
+            MachineOutcome::NameNode(Ok(id)) => self.node_id = Some(id.clone()),
+            _ => {}
         }
         report.events.extend(events::of_action(&self.observed, &effect, &outcome));
         report.cloud = account_signal(&outcome).or(report.cloud);

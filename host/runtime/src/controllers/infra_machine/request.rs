@@ -1,15 +1,16 @@
 //! The request to a driver about a MachinistMachine.
 
-use machinist_core::driver::{HiddenUserData, MachineIdentity, MachineRequest, SecretValues};
+use machinist_core::driver::{ClassSpec, HiddenUserData, MachineIdentity, MachineRequest, SecretValues};
 use machinist_core::value::id::{Name, Namespace, ProviderId};
 
 use crate::controllers::facts::infra_machine::observe::ObservedInfraMachine;
 
-/// Returns a request about the VM. `sends_user_data`: the call may send what the VM gets at boot. Every other call
-/// hides it from the driver.
+/// Returns a request about the VM. `placed`: the spec of its class in its failure domain, once that is known.
+/// `sends_user_data`: the call may send what the VM gets at boot. Every other call hides it from the driver.
 pub(super) fn request(
     observed: &ObservedInfraMachine,
     provider_id: Option<&ProviderId>,
+    placed: Option<&str>,
     sends_user_data: bool,
 ) -> MachineRequest {
     let (meta, fact) = (&observed.machine.metadata, &observed.view.machine.machine);
@@ -27,7 +28,7 @@ pub(super) fn request(
             node_template: None,
             last_known_state: fact.last_known_state.clone(),
         },
-        class: observed.class.clone(),
+        class: class_of(observed, placed),
         idempotency_key: fact.uid.to_string(),
         cluster: observed.cluster_mark.clone(),
         secrets: SecretValues {
@@ -36,5 +37,18 @@ pub(super) fn request(
             hidden: HiddenUserData { rendered, template: None },
             plugins: observed.plugins.clone(),
         },
+    }
+}
+
+/// Returns a request for a function of the driver that gets no secrets.
+pub(super) fn without_secrets(observed: &ObservedInfraMachine, placed: Option<&str>) -> MachineRequest {
+    MachineRequest { secrets: SecretValues::default(), ..request(observed, None, placed, false) }
+}
+
+fn class_of(observed: &ObservedInfraMachine, placed: Option<&str>) -> ClassSpec {
+    let class = observed.class.clone();
+    match placed {
+        Some(spec) => ClassSpec { spec: spec.to_owned(), zones: Vec::new(), ..class },
+        None => class,
     }
 }

@@ -26,16 +26,9 @@ pub(super) async fn read(
     let needed = related.needed_secrets();
     let mut read = SecretsRead::default();
     if needed.credentials {
-        let labels = namespace_labels(tenant, context, related).await?;
-        let named = related.identity(tenant, &labels);
-        let mut secrets = Vec::new();
-        if let NamedIdentity::Secrets(keys) = &named {
-            for key in keys {
-                let secret = tenant.infra.secrets.shared(&context.control, key).await?;
-                secrets.push((key.clone(), secret));
-            }
-        }
-        read.credentials = Some(Credentials { named, secrets });
+        let needs_labels = related.needs_namespace_labels(tenant);
+        let labels = namespace_labels(context, related.key.namespace.as_str(), needs_labels).await?;
+        read.credentials = Some(credentials(tenant, context, related.identity(tenant, &labels)).await?);
     }
     if let Some(key) = needed.bootstrap {
         let secret = secret_reads::read(&context.control, &key).await?;
@@ -44,16 +37,38 @@ pub(super) async fn read(
     Ok(read)
 }
 
-/// The labels of the namespace, where an identity asks for them.
-async fn namespace_labels(
+/// Reads the Secrets with these credentials.
+///
+/// # Errors
+/// When an API server does not say what a Secret has.
+pub(crate) async fn credentials(
     tenant: &TenantState,
     context: &Context,
-    related: &RelatedObjects,
+    named: NamedIdentity,
+) -> Result<Credentials, ActError> {
+    let mut secrets = Vec::new();
+    if let NamedIdentity::Secrets(keys) = &named {
+        for key in keys {
+            let secret = tenant.infra.secrets.shared(&context.control, key).await?;
+            secrets.push((key.clone(), secret));
+        }
+    }
+    Ok(Credentials { named, secrets })
+}
+
+/// Returns the labels of a namespace, where they are needed.
+///
+/// # Errors
+/// When an API server does not answer.
+pub(crate) async fn namespace_labels(
+    context: &Context,
+    namespace: &str,
+    are_needed: bool,
 ) -> Result<BTreeMap<String, String>, ActError> {
-    if !related.needs_namespace_labels(tenant) {
+    if !are_needed {
         return Ok(BTreeMap::new());
     }
     let api: Api<Namespace> = Api::all(context.control.clone());
-    let found = within_deadline(api.get_metadata_opt(related.key.namespace.as_str())).await?;
+    let found = within_deadline(api.get_metadata_opt(namespace)).await?;
     Ok(found.and_then(|found| found.metadata.labels).unwrap_or_default())
 }

@@ -148,6 +148,10 @@ pub(super) async fn perform(
         MachineEffect::DeleteVm => {
             EffectResult::call(MachineOutcome::DeleteVm(calls.delete(request(UserData::Hidden)).await))
         }
+        // The core asks for these with Cluster API only.
+        MachineEffect::PlaceVm { .. } | MachineEffect::NameNode(_) => {
+            EffectResult::call(effect.refused("a Machine has its zone from its class"))
+        }
         MachineEffect::RecordVm { provider_id, node_name, is_proven } => {
             let mark = is_proven.then_some(cluster.as_str());
             let recorded = record_vm(effect_context, mark, provider_id, node_name.as_ref()).await;

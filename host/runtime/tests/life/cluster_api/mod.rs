@@ -2,8 +2,10 @@
 
 mod clusters;
 mod crashes;
+mod functions;
 mod identities;
 mod lifecycle;
 mod moves;
 mod objects;
+mod templates;
 mod waits;

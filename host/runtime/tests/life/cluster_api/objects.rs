@@ -15,6 +15,7 @@ use memory_api::encode;
 /// The namespace of the workload cluster, which is not that of MCM's kinds.
 pub(crate) const TEAM: &str = "team";
 pub(crate) const MACHINES: &str = "machinistmachines";
+pub(crate) const TEMPLATES: &str = "machinistmachinetemplates";
 pub(crate) const CLUSTERS: &str = "machinistclusters";
 pub(crate) const OWNERS: &str = "machines.cluster.x-k8s.io";
 pub(crate) const OWNER_CLUSTERS: &str = "clusters.cluster.x-k8s.io";

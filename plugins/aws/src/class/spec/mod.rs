@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::class::lenient::{Findings, Object};
+use crate::class::zone::{SUBNETS, ZONE};
 use crate::ec2::errors::error;
 use crate::ec2::region;
 use crate::tags::{CLUSTER_KEY, CLUSTER_TAG, NAME_TAG, ROLE_KEY, TagKeys, UID_TAG};
@@ -53,6 +54,10 @@ pub(crate) struct Spec {
     pub(crate) metadata: Option<Metadata>,
     pub(crate) cpu: Option<Cpu>,
     pub(crate) placement: Option<Placement>,
+    /// The one zone of the instance, where the class names it.
+    pub(crate) zone: Option<String>,
+    /// A subnet for each zone.
+    pub(crate) subnets_by_zone: BTreeMap<String, String>,
 }
 
 /// Reads a class and checks every rule. Ok includes warnings about ignored fields.
@@ -76,6 +81,12 @@ pub(crate) fn read_in_part(class: &Class) -> Spec {
 }
 
 impl Spec {
+    /// Returns the subnet of an interface: that of the zone, where the class has one.
+    pub(crate) fn subnet<'a>(&'a self, interface: &'a Interface) -> &'a str {
+        let of_zone = self.zone.as_ref().and_then(|zone| self.subnets_by_zone.get(zone));
+        of_zone.unwrap_or(&interface.subnet)
+    }
+
     /// Returns the region, if it is a valid one.
     pub(crate) fn usable_region(&self) -> Option<&str> {
         Some(self.region.as_str()).filter(|region| region::is_region(region))
@@ -116,7 +127,10 @@ fn fields(root: &mut Object<'_>, findings: &mut Findings) -> Spec {
             findings.warning(format!("{name} has no effect"));
         }
     }
+    let (zone, subnets_by_zone) = zones(root, findings);
     Spec {
+        zone,
+        subnets_by_zone,
         ami: needed(root, "ami", findings),
         region: region(root, findings),
         machine_type: needed(root, "machineType", findings),
@@ -170,6 +184,20 @@ fn region(root: &mut Object<'_>, findings: &mut Findings) -> String {
         findings.problem(format!("region must be of lower-case letters, digits and hyphens, got {got:?}"));
     }
     region
+}
+
+fn zones(root: &mut Object<'_>, findings: &mut Findings) -> (Option<String>, BTreeMap<String, String>) {
+    let subnets = root.map(SUBNETS, findings);
+    for (name, subnet) in &subnets {
+        if name.is_empty() || subnet.trim().is_empty() {
+            findings.problem(format!("{SUBNETS}[{:?}] must be a subnet of a zone", quoted(name, 40)));
+        }
+    }
+    let zone = root.optional_text(ZONE, findings).filter(|zone| !zone.is_empty());
+    if let Some(zone) = zone.as_ref().filter(|zone| !subnets.is_empty() && !subnets.contains_key(*zone)) {
+        findings.problem(format!("{SUBNETS} has no subnet for {ZONE} {}", quoted(zone, 40)));
+    }
+    (zone, subnets)
 }
 
 fn iam(root: &mut Object<'_>, findings: &mut Findings) -> Option<Iam> {

@@ -1,6 +1,11 @@
 package sim
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/machinist-dev/machinist/sdk/go/driver"
+)
 
 // The tags of a VM: the cluster's name, the Machine's uid (the cloud counts duplicates by it), and the Machine's name.
 const (
@@ -82,4 +87,25 @@ type simPage struct {
 	VMs     *[]simVM     `json:"vms"`
 	Volumes *[]simVolume `json:"volumes"`
 	Next    string       `json:"nextCursor"`
+}
+
+// The types of VMs by name.
+type simRegions struct {
+	Types map[string]simSize `json:"types"`
+}
+
+// The size of a type of VMs.
+type simSize struct {
+	CPUs      uint64 `json:"cpus"`
+	MemoryGiB uint64 `json:"memoryGib"`
+	GPUs      uint64 `json:"gpus"`
+}
+
+// Converts the size into the resources of a Node.
+func (of simSize) resources() driver.NodeResources {
+	all := map[string]string{"cpu": fmt.Sprint(of.CPUs), "memory": fmt.Sprintf("%dGi", of.MemoryGiB)}
+	if of.GPUs > 0 {
+		all["nvidia.com/gpu"] = fmt.Sprint(of.GPUs)
+	}
+	return driver.NodeResources{Resources: all, Architecture: "amd64", OperatingSystem: "linux"}
 }

@@ -83,6 +83,26 @@ func (of *cloud) deleteVolume(id string) error {
 	return err
 }
 
+// Returns the size of a type of VMs. Nil: there is no such type.
+func (of *cloud) size(kind string) (*simSize, error) {
+	attempt := of.read("read the types of VMs")
+	var answer simRegions
+	if err := of.call(attempt, "GET", "/v1/regions", nil, nil, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Types == nil {
+		return nil, attempt.Unexpected("has no types")
+	}
+	size, found := answer.Types[kind]
+	if !found {
+		return nil, nil
+	}
+	if size.CPUs == 0 || size.MemoryGiB == 0 {
+		return nil, attempt.Unexpected("has a type without cpus and memoryGib")
+	}
+	return &size, nil
+}
+
 // Returns one page of the cluster's VMs that exist. A repeated cursor is an error: the listing would never end.
 func (of *cloud) page(cluster, cursor string) ([]simVM, string, error) {
 	attempt := of.read("list VMs")

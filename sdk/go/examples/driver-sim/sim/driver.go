@@ -115,3 +115,33 @@ func (Driver) Reboot(host *driver.Host, request driver.Request) error {
 	}
 	return of.reboot(request)
 }
+
+// NodeID returns the driver's own id, with which the kubelets of this cloud register.
+func (Driver) NodeID(_ *driver.Host, _ driver.Request, vm driver.VM) (string, error) {
+	return vm.ProviderID, nil
+}
+
+// Place sets the zone.
+func (Driver) Place(_ *driver.Host, class driver.Class, failureDomain string) (string, error) {
+	return placed(class, failureDomain)
+}
+
+// NodeCapacity returns the size of the class's type.
+func (Driver) NodeCapacity(host *driver.Host, class driver.Class) (driver.NodeResources, error) {
+	read, _, err := readSpec(class)
+	if err != nil {
+		return driver.NodeResources{}, err
+	}
+	of, err := openCloud(host)
+	if err != nil {
+		return driver.NodeResources{}, err
+	}
+	size, err := of.size(read.kind)
+	if err != nil {
+		return driver.NodeResources{}, err
+	}
+	if size == nil {
+		return driver.NodeResources{}, driver.Failed(driver.NotFound, "the cloud has no type "+driver.Quoted(read.kind))
+	}
+	return size.resources(), nil
+}

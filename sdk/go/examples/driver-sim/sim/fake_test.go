@@ -130,6 +130,9 @@ func (of *fakeCloud) answer(request driver.HTTPRequest, path []string, query url
 	switch request.Method + " " + path[0] + fmt.Sprint(len(path)) {
 	case "POST vms1":
 		return of.create(body, request.Header.Get("idempotency-key"))
+	case "GET regions1":
+		small, gpu := object{"cpus": 2, "memoryGib": 4, "gpus": 0}, object{"cpus": 8, "memoryGib": 64, "gpus": 1}
+		return drivertest.JSON(200, object{"types": object{"sim.small": small, "sim.gpu": gpu}})
 	case "GET vms1":
 		return of.page("vms", of.vms, query)
 	case "GET volumes1":

@@ -86,6 +86,21 @@ func readSpec(class driver.Class) (read spec, warnings []string, err error) {
 	return read, append(warnings, ofVolumes...), nil
 }
 
+// Returns the providerSpec of a class in this zone and no other.
+func placed(class driver.Class, zone string) (string, error) {
+	class.Zones = []string{zone}
+	if _, _, err := readSpec(class); err != nil {
+		return "", err
+	}
+	root, err := rootOf(class)
+	if err != nil {
+		return "", err
+	}
+	root.values["zone"] = zone
+	text, err := json.Marshal(root.values)
+	return string(text), err
+}
+
 // Reads the only field that matters once the VM exists. An unreadable class asks for nothing.
 func asksForInitialize(class driver.Class) bool {
 	root, err := rootOf(class)

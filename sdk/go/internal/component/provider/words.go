@@ -52,6 +52,33 @@ func pairs(list []types.Tuple2[string, string]) map[string]string {
 	return pairs
 }
 
+// VMIn converts the contract's VM.
+func VMIn(vm wit.Vm) driver.VM {
+	in := driver.VM{
+		ProviderID:     vm.ProviderId,
+		NodeName:       vm.NodeName,
+		FailureDomain:  or(vm.FailureDomain),
+		LastKnownState: or(vm.LastKnownState),
+	}
+	for state, word := range states {
+		if word == vm.State {
+			in.State = state
+		}
+	}
+	for _, address := range vm.Addresses {
+		in.Addresses = append(in.Addresses, driver.Address{Kind: address.Kind, Address: address.Address})
+	}
+	for _, condition := range vm.Conditions {
+		in.Conditions = append(in.Conditions, driver.Condition{
+			Kind: condition.Kind, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
+		})
+	}
+	return in
+}
+
+// Option returns no value for an empty text.
+func Option(text string) types.Option[string] { return option(text) }
+
 // ClassIn converts the contract's class.
 func ClassIn(class wit.Class) driver.Class {
 	return driver.Class{

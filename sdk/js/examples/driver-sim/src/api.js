@@ -9,7 +9,7 @@
 import { Attempt, DriverError } from 'machinist-sdk';
 
 import { refusalOf } from './refusal.js';
-import { CLUSTER_TAG, exists, isOf, readPage, readVm, readVolume, UID_TAG } from './vm.js';
+import { CLUSTER_TAG, exists, isOf, readPage, readSize, readVm, readVolume, UID_TAG } from './vm.js';
 
 /** Entries of one page: with every tag at its maximum length, a page stays below the host's limit of 4 MiB. */
 const PAGE_ENTRIES = 200;
@@ -104,6 +104,12 @@ export class Api {
     const target = (/** @type {string | undefined} */ cursor) => `/v1/volumes?${marks(cluster, uid)}&limit=${PAGE_ENTRIES}${at(cursor)}`;
     const volumes = await this.#all("look for the machine's volumes", 'volumes', readVolume, target);
     return volumes.filter((volume) => isOf(volume, cluster) && volume.tags.get(UID_TAG) === uid);
+  }
+
+  /** Returns the size of a type of VMs. `null`: there is no such type. @param {string} type */
+  async size(type) {
+    const attempt = this.#read('read the types of VMs');
+    return whole(attempt, readSize(await this.#ask(attempt, 'GET', '/v1/regions'), type));
   }
 
   /** @param {string} doing */

@@ -12,17 +12,17 @@
  * | the address of the cloud | `endpoint` |
  */
 
-/** @import { About, Class, Host, ListRequest, Page, QuietHost, Request, Vm } from 'machinist-sdk' */
+/** @import { About, Class, Host, ListRequest, NodeResources, Page, QuietHost, Request, Vm } from 'machinist-sdk' */
 
-import { Driver } from 'machinist-sdk';
+import { Driver, DriverError, quoted } from 'machinist-sdk';
 
 import { version } from '../package.json';
 import schema from './class-schema.json';
 import { Api } from './api.js';
 import { readEndpoint } from './endpoint.js';
 import { Machines } from './machines.js';
-import { readSpec } from './spec.js';
-import { volumeId } from './words.js';
+import { placed, readSpec } from './spec.js';
+import { resources, volumeId } from './words.js';
 
 /** The name of the driver, and the only provider that it serves. */
 const NAME = 'sim';
@@ -83,6 +83,24 @@ export class SimDriver extends Driver {
   /** @param {Request} request @param {Host} host */
   async reboot(request, host) {
     await open(host).reboot(request);
+  }
+
+  /** The kubelets of this cloud register with the driver's own ids. @param {Request} request @param {Vm} vm */
+  nodeId(request, vm) {
+    return vm.providerId;
+  }
+
+  /** @param {Class} machineClass @param {string} failureDomain */
+  place(machineClass, failureDomain) {
+    return placed(machineClass, failureDomain);
+  }
+
+  /** @param {Class} machineClass @param {Host} host @returns {Promise<NodeResources>} */
+  async nodeCapacity(machineClass, host) {
+    const { type } = readSpec(machineClass).spec;
+    const size = await open(host).size(type);
+    if (!size) throw new DriverError('not-found', `the cloud has no type ${quoted(type)}`);
+    return resources(size);
   }
 }
 

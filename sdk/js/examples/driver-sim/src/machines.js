@@ -97,6 +97,11 @@ export class Machines {
     return vmFrom(vm);
   }
 
+  /** Returns the size of a type of VMs. `null`: there is no such type. @param {string} type */
+  size(type) {
+    return this.#api.size(type);
+  }
+
   /** Restarts the machine's VM. A VM that is being deleted counts as none. @param {Request} request */
   async reboot(request) {
     const vm = await this.#locate(request);

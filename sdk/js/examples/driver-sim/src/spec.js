@@ -67,6 +67,15 @@ export function readSpec(machineClass) {
 }
 
 /**
+ * Returns the `providerSpec` of a class in this zone and no other.
+ * @param {Class} machineClass @param {string} zone
+ */
+export function placed(machineClass, zone) {
+  readSpec({ ...machineClass, zones: [zone] });
+  return { .../** @type {object} */ (JSON.parse(machineClass.spec)), zone };
+}
+
+/**
  * Reads the only field that matters once the VM exists. An unreadable class asks for nothing.
  * @param {Class} machineClass
  */

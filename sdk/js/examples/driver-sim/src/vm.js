@@ -71,6 +71,19 @@ export function readPage(value, field, read) {
   return { entries, next: text(page.nextCursor) || undefined };
 }
 
+/**
+ * Returns the size of a type from the list of all. `null`: there is no such type.
+ * @param {unknown} regions @param {string} type @returns {{ cpus: number, memoryGib: number, gpus: number } | null | undefined}
+ */
+export function readSize(regions, type) {
+  const { types } = object(regions);
+  if (typeof types !== 'object' || types === null) return undefined;
+  if (!(type in types)) return null;
+  const { cpus, memoryGib, gpus = 0 } = object(/** @type {any} */ (types)[type]);
+  const isSize = [cpus, memoryGib, gpus].every((number) => Number.isSafeInteger(number));
+  return isSize ? /** @type {any} */ ({ cpus, memoryGib, gpus }) : undefined;
+}
+
 /** True until only its record is left. @param {CloudVm} vm */
 export function exists(vm) {
   return vm.state !== 'terminated';

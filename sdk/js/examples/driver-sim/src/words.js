@@ -2,7 +2,7 @@
  * From the cloud's objects to the contract's types.
  */
 
-/** @import { Listed, Vm, VmState } from 'machinist-sdk' */
+/** @import { Listed, NodeResources, Vm, VmState } from 'machinist-sdk' */
 /** @import { CloudVm, State } from './vm.js' */
 
 import { DriverError } from 'machinist-sdk';
@@ -33,6 +33,19 @@ export function partsOf(providerId) {
 /** Converts a VM. Its Node registers under its name. @param {CloudVm} vm @returns {Vm} */
 export function vmFrom(vm) {
   return { providerId: providerId(vm), nodeName: vm.name, state: STATES[vm.state], addresses: vm.addresses, failureDomain: vm.zone };
+}
+
+/**
+ * Converts the size of a type into the resources of its Nodes.
+ * @param {{ cpus: number, memoryGib: number, gpus: number }} size @returns {NodeResources}
+ */
+export function resources({ cpus, memoryGib, gpus }) {
+  const all = { cpu: String(cpus), memory: `${memoryGib}Gi` };
+  return {
+    resources: gpus > 0 ? { ...all, 'nvidia.com/gpu': String(gpus) } : all,
+    architecture: 'amd64',
+    operatingSystem: 'linux',
+  };
 }
 
 /** Converts a VM of a listing. @param {CloudVm} vm @returns {Listed} */

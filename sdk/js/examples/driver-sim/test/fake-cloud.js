@@ -4,6 +4,7 @@
 
 /** @import { CloudAnswer, CloudRequest } from 'machinist-sdk/mock' */
 
+const TYPES = { 'sim.small': { cpus: 2, memoryGib: 4, gpus: 0 }, 'sim.gpu': { cpus: 8, memoryGib: 64, gpus: 1 } };
 const LIVE = ['pending', 'running', 'stopping'];
 
 export class FakeCloud {
@@ -54,6 +55,7 @@ export class FakeCloud {
   #answer(request) {
     if (request.headers.authorization !== `Bearer ${this.token}`) return refusal(401, 'unauthorized');
     const [, , kind, id, act] = request.url.pathname.split('/');
+    if (kind === 'regions') return { body: { types: TYPES } };
     const things = kind === 'vms' ? this.vms : this.volumes;
     if (id === undefined) return request.method === 'POST' ? this.#create(request) : this.#list(request, kind, things);
     const thing = things.get(decodeURIComponent(id));

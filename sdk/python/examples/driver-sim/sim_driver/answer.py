@@ -20,6 +20,27 @@ class NotOne(Exception):
 
 
 @dataclass(frozen=True)
+class Size:
+    """The size of a type of VMs."""
+
+    cpus: int
+    memory_gib: int
+    gpus: int
+
+    @staticmethod
+    def of(kind: str, regions: Any) -> "Size | None":
+        """Parses the size of a type from the list of all. `None`: there is no such type."""
+        types = _object(_object(regions).get("types"))
+        if kind not in types:
+            return None
+        size = _object(types[kind])
+        numbers = [size.get("cpus"), size.get("memoryGib"), size.get("gpus", 0)]
+        if any(type(number) is not int for number in numbers):
+            raise NotOne
+        return Size(*numbers)
+
+
+@dataclass(frozen=True)
 class SimVm:
     """A VM of the cloud's API."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from machinist_sdk.driver import Attempt, Failure, Host, HttpRequest, NoAnswer, escaped
-from sim_driver.answer import CLUSTER_TAG, UID_TAG, NotOne, SimPage, SimVm, SimVolume
+from sim_driver.answer import CLUSTER_TAG, UID_TAG, NotOne, SimPage, SimVm, SimVolume, Size
 from sim_driver.endpoint import Endpoint
 from sim_driver.refusal import NOT_FOUND, refusal
 
@@ -92,6 +92,15 @@ class Cloud:
         target = f"/v1/volumes?{_marks(cluster, uid)}"
         volumes = self._all(self._read("look for the machine's volumes"), target, "volumes", SimVolume.parse)
         return [volume for volume in volumes if volume.is_of(cluster, uid)]
+
+    def size(self, kind: str) -> Size | None:
+        """Returns the size of a type of VMs. `None`: there is no such type."""
+        attempt = self._read("read the types of VMs")
+        answer = self._send(attempt, "GET", "/v1/regions")
+        try:
+            return Size.of(kind, answer)
+        except NotOne:
+            raise attempt.unexpected("has no types with cpus and memoryGib") from None
 
     def _read(self, doing: str) -> Attempt:
         return Attempt(doing, self._endpoint.host, changes=False)

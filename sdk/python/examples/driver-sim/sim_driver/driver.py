@@ -1,7 +1,8 @@
 """The calls of the host."""
 
 
-from machinist_sdk.driver import About, Capabilities, Class, Driver, Failure, Host, Page, Request, Vm
+from machinist_sdk.driver import About, Capabilities, Class, Driver, Failure, Host, NodeResources, Page, Request, Vm, not_found
+from machinist_sdk.text import quoted
 from sim_driver import names, spec
 from sim_driver.cloud import Cloud
 from sim_driver.endpoint import Endpoint
@@ -55,6 +56,20 @@ class SimDriver(Driver):
 
     def reboot(self, request: Request, host: Host) -> None:
         _machines(host).reboot(request)
+
+    def node_id(self, request: Request, vm: Vm, host: Host) -> str:
+        # The kubelets of this cloud register with the driver's own ids.
+        return vm.provider_id
+
+    def place(self, class_: Class, failure_domain: str, host: Host) -> str:
+        return spec.placed(class_, failure_domain)
+
+    def node_capacity(self, class_: Class, host: Host) -> NodeResources:
+        kind = spec.read(class_).spec.kind
+        size = Cloud.open(host).size(kind)
+        if size is None:
+            raise not_found(f"the cloud has no type {quoted(kind)}")
+        return names.resources(size)
 
 
 def _machines(host: Host) -> Machines:

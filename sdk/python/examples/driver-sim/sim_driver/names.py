@@ -3,9 +3,9 @@
 import re
 from datetime import datetime
 
-from machinist_sdk.driver import Address, Code, Failure, Listed, Vm, VmState
+from machinist_sdk.driver import Address, Code, Failure, Listed, NodeResources, Vm, VmState
 from machinist_sdk.text import NotJson, read_json
-from sim_driver.answer import NAME_TAG, UID_TAG, SimVm
+from sim_driver.answer import NAME_TAG, UID_TAG, SimVm, Size
 
 # The CSI driver of the cloud's volumes.
 CSI_DRIVER = "sim.csi.machinist.dev"
@@ -43,6 +43,14 @@ def vm(vm: SimVm) -> Vm:
         addresses=[Address(kind, address) for kind, address in vm.addresses],
         failure_domain=vm.zone,
     )
+
+
+def resources(size: Size) -> NodeResources:
+    """Converts the size of a type into the resources of its Nodes."""
+    pairs = [("cpu", str(size.cpus)), ("memory", f"{size.memory_gib}Gi")]
+    if size.gpus > 0:
+        pairs.append(("nvidia.com/gpu", str(size.gpus)))
+    return NodeResources(pairs, architecture="amd64", operating_system="linux")
 
 
 def listed(vm: SimVm) -> Listed:

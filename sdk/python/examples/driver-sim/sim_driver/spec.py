@@ -1,7 +1,8 @@
 """The fields of a class."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,12 @@ def read(class_: Class) -> Read:
         initialize=_initialize(root),
     )
     return Read(spec, root.unknown(_FIELDS) + of_volumes)
+
+
+def placed(class_: Class, zone: str) -> str:
+    """Returns the `providerSpec` of a class in this zone and no other."""
+    read(replace(class_, zones=[zone]))
+    return json.dumps(_root(class_).fields | {"zone": zone})
 
 
 def asks_for_initialize(class_: Class) -> bool:

@@ -9,6 +9,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from machinist_sdk.driver import HttpAnswer, HttpRequest, NoAnswerReason
 from machinist_sdk.testing.driver import json_answer
 
+TYPES = {
+    "sim.small": {"cpus": 2, "memoryGib": 4, "gpus": 0},
+    "sim.gpu": {"cpus": 8, "memoryGib": 64, "gpus": 1},
+}
 TOKEN = "sim-token"
 READ_TOKEN = "sim-read-token"
 CREATED = "2026-01-02T03:04:05.678Z"
@@ -99,6 +103,8 @@ class FakeCloud:
         match method, path:
             case "POST", ["vms"]:
                 return self._create(body, headers.get("idempotency-key"))
+            case "GET", ["regions"]:
+                return json_answer(200, {"types": TYPES})
             case "GET", ["vms"]:
                 return json_answer(200, self._page("vms", list(self.vms.values()), query))
             case "GET", ["vms", id] if id not in self.hidden:

@@ -9,6 +9,7 @@ import weakref
 
 from componentize_py_types import Result, Ok, Err, Some
 from ..imports import machinist_provider_types
+from ..exports import capacity
 
 class Driver(Protocol):
 
@@ -102,6 +103,67 @@ class Reboot(Protocol):
         Starts the machine anew, as by its reset button: it keeps its id, its disks and its addresses. Returns when the cloud has
         accepted that; does not wait until the machine is up. The host writes down that it asks before it asks, and asks once.
         Deadline: 1 minute. Errors: `not-found` when there is no machine, else by code.
+        
+        Raises: `componentize_py_types.Err(machinist_provider.imports.machinist_provider_types.DriverError)`
+        """
+        raise NotImplementedError
+
+
+class NodeId(Protocol):
+
+    @abstractmethod
+    def node_id(self, request: machinist_provider_types.Request, vm: machinist_provider_types.Vm) -> str:
+        """
+        Returns the id that the cloud controller manager writes into `Node.spec.providerID` for this VM.
+        
+        - `vm` is an answer of this driver to `create`, `get-status` or `initialize` for this request.
+        - It is a function of its arguments: the same arguments give the same id, in every later version as well.
+        - The id has 1 to 512 bytes and no control characters, and no other VM has it.
+        - Calls keep getting the driver's own id as `request.machine.provider-id`.
+        
+        Called without secrets and without network. Deadline: 10 seconds. Errors: `failed-precondition` if the VM lacks a
+        part of the id, such as its zone; the host asks again later, and stores the VM only then.
+        
+        Raises: `componentize_py_types.Err(machinist_provider.imports.machinist_provider_types.DriverError)`
+        """
+        raise NotImplementedError
+
+
+class Placement(Protocol):
+
+    @abstractmethod
+    def place(self, class_: machinist_provider_types.Class, failure_domain: str) -> str:
+        """
+        Returns the `providerSpec` that creates VMs of this class in this failure domain and nowhere else.
+        
+        - The host uses it as `spec` of the class, with no `zones`, in every call about a VM that is to be there.
+        - `create` with it makes a VM whose `failure-domain` is this text, byte for byte, or fails. It tries no other
+          failure domain. The host compares, and never reports a VM as provided that is elsewhere.
+        - It is a function of its arguments: the same arguments give the same text, in every later version as well. A
+          class that already names this failure domain comes back with the same meaning.
+        - Everything else of the class stays as it is. `validate-class` accepts the result if it accepts the class.
+        
+        Called without secrets and without network. Deadline: 10 seconds. Errors: `invalid-argument` if the class cannot
+        be in this failure domain, with a message that names the field to change.
+        
+        Raises: `componentize_py_types.Err(machinist_provider.imports.machinist_provider_types.DriverError)`
+        """
+        raise NotImplementedError
+
+
+class Capacity(Protocol):
+
+    @abstractmethod
+    def node_capacity(self, class_: machinist_provider_types.Class) -> capacity.NodeResources:
+        """
+        Returns the resources of a Node of this class, as its kubelet will report them in `capacity`: of the whole VM,
+        before reservations. At least `cpu` and `memory`.
+        
+        It creates and changes nothing. The host asks when the class or the driver changes, and at most a few times a day
+        beside that.
+        
+        Deadline: 1 minute. Errors: `invalid-argument` if the class can never have a Node, `not-found` if the driver does
+        not know its resources, else by code.
         
         Raises: `componentize_py_types.Err(machinist_provider.imports.machinist_provider_types.DriverError)`
         """

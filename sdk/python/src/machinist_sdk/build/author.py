@@ -10,7 +10,7 @@ from typing import Any
 from machinist_sdk.blame import blame
 from machinist_sdk.build import BuildError
 from machinist_sdk.driver import Capabilities, Driver
-from machinist_sdk.driver.base import can_reboot
+from machinist_sdk.driver.base import offered
 from machinist_sdk.policy import Policy
 from machinist_sdk.testing.driver import MockHost as DriverHost
 from machinist_sdk.testing.policy import MockHost as PolicyHost
@@ -28,17 +28,22 @@ _METHODS = {
 class World:
     """A world of the contract, and its generated Python module."""
 
-    contract: str
     name: str
     module: str
     # The part of this package that the component contains, and the names that the world requires.
     part: str
     exports: tuple[str, ...]
+    # The optional interfaces of a driver: package and interface.
+    optional: tuple[tuple[str, str], ...] = ()
 
 
-_DRIVER = World("provider/0.1.0", "provider", "machinist_provider", "driver", ("Driver",))
-_REBOOTER = World("provider/0.1.0", "full-provider", "machinist_provider", "driver", ("Driver", "Reboot"))
-_POLICY = World("policy/0.1.0", "health-policy", "machinist_policy", "policy", ("Policy",))
+def driver_world(optional: Sequence[tuple[str, str, str, str]]) -> World:
+    """Returns the world of a driver with these optional interfaces, as `machinist_sdk.driver.base` has them."""
+    names = ("Driver", *(export for _, _, _, export in optional))
+    return World("driver", "machinist_provider", "driver", names, tuple((package, name) for package, name, _, _ in optional))
+
+
+POLICY = World("health-policy", "machinist_policy", "policy", ("Policy",))
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,9 @@ def load(what: str, paths: Sequence[Path]) -> Author:
         raise BuildError(f"{name} lacks {', '.join(missing)}: write these methods")
     if issubclass(found, Policy):
         _check_policy(found)
-        return Author(module, name, _POLICY)
+        return Author(module, name, POLICY)
     _check_driver(found)
-    return Author(module, name, _REBOOTER if can_reboot(found) else _DRIVER)
+    return Author(module, name, driver_world(offered(found)))
 
 
 def _imported(module: str, paths: Sequence[Path]) -> Any:

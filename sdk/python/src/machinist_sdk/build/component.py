@@ -25,31 +25,51 @@ def build(author: Author, paths: Sequence[Path], output: Path) -> None:
         raise BuildError(f"there is no folder {output.parent}: make it, or write elsewhere with --output")
     tool = componentize_py()
     with tempfile.TemporaryDirectory(prefix="machinist-build-") as folder:
-        stage, made = Path(folder) / "stage", Path(folder) / "component.wasm"
+        stage, wit, made = Path(folder) / "stage", Path(folder) / "wit", Path(folder) / "component.wasm"
         _stage(author, stage)
-        _run(tool, author, [stage, *paths], made)
+        write_wit(author.world, wit)
+        _run(tool, author, [stage, *paths], wit, made)
         shutil.move(made, output)
 
 
 def contract_folder(contract: str) -> Path:
     """Returns the WIT folder of a contract: in the installed package, else in the tree of this package."""
     for wit in (_PACKAGE / "wit", *(parent / "wit" for parent in _PACKAGE.parents)):
-        if (wit / contract / "deps").is_dir():
+        if any((wit / contract).glob("*.wit")):
             return wit / contract
     raise BuildError(f"the contract {contract} is not beside this package: install machinist-sdk again")
 
 
+def write_wit(world: World, into: Path) -> None:
+    """Writes a folder with the world and all packages that it uses, in the form that the tool reads."""
+    if world.part == "policy":
+        shutil.copytree(contract_folder("policy/0.1.0"), into)
+        return
+    exports = "".join(f"  export machinist:{package}/{name}@0.1.0;\n" for package, name in world.optional)
+    text = f"package machinist:author@0.1.0;\n\nworld driver {{\n  include machinist:provider/provider@0.1.0;\n{exports}}}\n"
+    deps = into / "deps"
+    deps.mkdir(parents=True)
+    (into / "world.wit").write_text(text)
+    packages = dict.fromkeys(["provider", *(package for package, _ in world.optional)])
+    folders = [contract_folder(f"{package}/0.1.0") for package in packages]
+    for folder in [*folders, folders[0] / "deps"]:
+        for file in sorted(folder.glob("*.wit")):
+            shutil.copy(file, deps)
+
+
 def entry(author: Author) -> str:
     """Returns the text of the module from which the tool starts."""
-    names = ", ".join(author.world.exports) if len(author.world.exports) > 1 else author.world.exports[0]
     made = f"exports({author.name})"
-    if author.world.exports == ("Driver",):
-        made += "[0]"
+    if author.world.part == "driver":
+        names = "".join(f'{name} = made["{name}"]\n' for name in author.world.exports)
+    else:
+        names = "Policy = made\n"
     return (
         f"from {author.module} import {author.name}\n"
         f"from machinist_sdk.{author.world.part}.component import exports\n"
         "from machinist_sdk.preload import seal\n"
-        f"{names} = {made}\n"
+        f"made = {made}\n"
+        f"{names}"
         "seal()\n"
     )
 
@@ -64,9 +84,9 @@ def _stage(author: Author, stage: Path) -> None:
     (stage / f"{ENTRY}.py").write_text(entry(author))
 
 
-def _run(tool: Path, author: Author, paths: Sequence[Path], made: Path) -> None:
+def _run(tool: Path, author: Author, paths: Sequence[Path], wit: Path, made: Path) -> None:
     world: World = author.world
-    command = [str(tool), "--quiet", "--wit-path", str(contract_folder(world.contract)), "--world", world.name]
+    command = [str(tool), "--quiet", "--wit-path", str(wit), "--world", world.name]
     command += ["--world-module", world.module, "componentize", ENTRY, "--output", str(made)]
     for path in paths:
         command += ["--python-path", str(path)]

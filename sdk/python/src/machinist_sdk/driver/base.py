@@ -4,15 +4,15 @@ from abc import ABC, abstractmethod
 
 from machinist_sdk.driver.failure import unimplemented
 from machinist_sdk.driver.host import Host
-from machinist_sdk.driver.types import About, Class, Page, Progress, Request, Vm
+from machinist_sdk.driver.types import About, Class, NodeResources, Page, Progress, Request, Vm
 
 
 class Driver(ABC):
     """A driver of a cloud. The SDK creates it for each call without arguments, so nothing survives a call.
 
     A call fails by raising `Failure`. Any other exception becomes the code `internal` with the exception's text.
-    `describe`, `validate_class` and `get_volume_ids` have neither secrets nor network. `wit/provider` and the generated
-    `machinist_provider.exports.Driver` describe the promises of each call.
+    `describe`, `validate_class`, `get_volume_ids`, `node_id` and `place` have neither secrets nor network. `wit/provider`
+    and the generated `machinist_provider.exports.Driver` describe the promises of each call.
     """
 
     @abstractmethod
@@ -55,6 +55,29 @@ class Driver(ABC):
         raise unimplemented("reboot")
 
 
-def can_reboot(driver: type[Driver]) -> bool:
-    """True if the driver has a `reboot` of its own."""
-    return driver.reboot is not Driver.reboot
+    def node_id(self, request: Request, vm: Vm, host: Host) -> str:
+        """Returns the id that the cloud controller manager gives to the Node of this VM. Optional, for Cluster API."""
+        raise unimplemented("node-id")
+
+    def place(self, class_: Class, failure_domain: str, host: Host) -> str:
+        """Returns the `providerSpec` (JSON) that creates VMs of this class in this failure domain and nowhere else.
+        Optional, for Cluster API."""
+        raise unimplemented("placement")
+
+    def node_capacity(self, class_: Class, host: Host) -> NodeResources:
+        """Returns the resources of a Node of this class. Optional, for Cluster API."""
+        raise unimplemented("capacity")
+
+
+# The optional interfaces: the package and the interface of the contract, the method, and the name of the export.
+OPTIONAL = (
+    ("provider", "reboot", "reboot", "Reboot"),
+    ("node-id", "node-id", "node_id", "NodeId"),
+    ("placement", "placement", "place", "Placement"),
+    ("capacity", "capacity", "node_capacity", "Capacity"),
+)
+
+
+def offered(driver: type[Driver]) -> tuple[tuple[str, str, str, str], ...]:
+    """Returns the optional interfaces whose method the driver has itself."""
+    return tuple(entry for entry in OPTIONAL if getattr(driver, entry[2]) is not getattr(Driver, entry[2]))

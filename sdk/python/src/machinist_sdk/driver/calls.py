@@ -13,7 +13,7 @@ from machinist_sdk.driver.base import Driver
 from machinist_sdk.driver.failure import Failure
 from machinist_sdk.driver.host import Host, OfflineHost
 from machinist_sdk.driver.no_answer import NoAnswer
-from machinist_sdk.driver.types import Code
+from machinist_sdk.driver.types import Code, NodeResources, Vm
 from machinist_sdk.shape import Misshapen, check
 
 # These calls change the cloud: if one breaks, it may have happened.
@@ -66,6 +66,15 @@ class Calls:
     def reboot(self, request: contract.Request) -> None:
         self._online("reboot", None, lambda driver, host: driver.reboot(request, host))
 
+    def node_id(self, request: contract.Request, vm: contract.Vm) -> str:
+        return self._offline("node_id", str, lambda driver, host: driver.node_id(request, _as_author(vm), host))
+
+    def place(self, class_: contract.Class, failure_domain: str) -> str:
+        return self._offline("place", str, lambda driver, host: driver.place(class_, failure_domain, host))
+
+    def node_capacity(self, class_: contract.Class) -> NodeResources:
+        return self._online("node_capacity", NodeResources, lambda driver, host: driver.node_capacity(class_, host))
+
     def _offline(self, call: str, shape: Any, answer: Callable[[Driver, Host], Answer]) -> Answer:
         return self._answer(call, OfflineHost(self._open_host(call), call), shape, answer)
 
@@ -88,6 +97,10 @@ class Calls:
             message = f"{call} broke: {blame(error)}"
             host.log.error("the driver raised an exception", call=call, exception=blame(error))
             raise Failure(Code.INTERNAL, message, may_have_happened=changes) from error
+
+
+def _as_author(vm: contract.Vm) -> Vm:
+    return Vm(**vars(vm))
 
 
 # Marks the shape of `delete`'s answer, which has two kinds of its own beside `None`.

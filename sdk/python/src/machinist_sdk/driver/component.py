@@ -13,8 +13,9 @@ from machinist_sdk.driver.wasi import WasiHost
 Answer = TypeVar("Answer")
 
 
-def exports(driver: type[Driver]) -> tuple[type, type]:
-    """Returns the world's classes `Driver` and `Reboot`."""
+def exports(driver: type[Driver]) -> dict[str, type]:
+    """Returns the classes that worlds require, by name."""
+    node_resources = _node_resources()
     calls = Calls(driver, lambda _: WasiHost())
 
     class Exported:
@@ -52,7 +53,35 @@ def exports(driver: type[Driver]) -> tuple[type, type]:
         def reboot(self, request: contract.Request) -> None:
             _answer(calls.reboot, request)
 
-    return Exported, ExportedReboot
+    class ExportedNodeId:
+        def node_id(self, request: contract.Request, vm: contract.Vm) -> str:
+            return _answer(calls.node_id, request, vm)
+
+    class ExportedPlacement:
+        def place(self, class_: contract.Class, failure_domain: str) -> str:
+            return _answer(calls.place, class_, failure_domain)
+
+    class ExportedCapacity:
+        def node_capacity(self, class_: contract.Class) -> Any:
+            found = _answer(calls.node_capacity, class_)
+            return node_resources(found.resources, found.architecture, found.operating_system)
+
+    return {
+        "Driver": Exported,
+        "Reboot": ExportedReboot,
+        "NodeId": ExportedNodeId,
+        "Placement": ExportedPlacement,
+        "Capacity": ExportedCapacity,
+    }
+
+
+def _node_resources() -> Any:
+    """Returns the generated type, which exists only in a component that exports `capacity`. Later there are no files."""
+    try:
+        from machinist_provider.exports import capacity
+    except ImportError:
+        return None
+    return capacity.NodeResources
 
 
 def _answer(call: Callable[..., Answer], *arguments: Any) -> Answer:

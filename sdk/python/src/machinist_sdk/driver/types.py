@@ -24,6 +24,7 @@ __all__ = [
     "Condition",
     "Listed",
     "Machine",
+    "NodeResources",
     "Page",
     "Progress",
     "Request",
@@ -32,6 +33,18 @@ __all__ = [
 ]
 
 _NONE = Capabilities(0)
+
+
+@dataclass
+class NodeResources:
+    """The resources of a Node: pairs of a resource and its Kubernetes quantity, at least `cpu` and `memory`.
+
+    The generated type exists only in components that export `capacity`.
+    """
+
+    resources: list[tuple[str, str]]
+    architecture: str | None = None
+    operating_system: str | None = None
 
 
 @dataclass

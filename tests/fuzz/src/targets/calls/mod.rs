@@ -9,7 +9,8 @@ use std::cell::RefCell;
 use machinist_plugin_host::Recording;
 use machinist_plugin_host::testing::{Exchange, ExchangeOutcome};
 use machinist_sdk::driver::{
-    Class, DeleteById, Driver, Failure, HttpAnswer, HttpRequest, Machine, NoAnswerReason, Reboot, Request,
+    Capacity, Class, DeleteById, Driver, Failure, HttpAnswer, HttpRequest, Machine, NoAnswerReason, NodeId,
+    Placement, Reboot, Request, Vm, VmState,
 };
 use machinist_sdk::mock::{MockHost, Place};
 use native_aws_driver::AwsDriver;
@@ -69,6 +70,28 @@ struct Asked {
     idempotency_key: String,
     cluster: String,
     deadline_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct AskedVm {
+    provider_id: String,
+    node_name: String,
+    failure_domain: Option<String>,
+}
+
+impl From<AskedVm> for Vm {
+    fn from(vm: AskedVm) -> Self {
+        let AskedVm { provider_id, node_name, failure_domain } = vm;
+        Self {
+            provider_id,
+            node_name,
+            state: VmState::Running,
+            addresses: Vec::new(),
+            failure_domain,
+            conditions: Vec::new(),
+            last_known_state: None,
+        }
+    }
 }
 
 impl From<AskedClass> for Class {
@@ -151,7 +174,7 @@ fn answer(exchange: Option<&Exchange>, request: &HttpRequest) -> Result<HttpAnsw
 }
 
 /// Makes the recorded call. Returns its outcome in words, as the host would show them.
-fn call<D: Driver + Reboot + DeleteById>(
+fn call<D: Driver + Reboot + DeleteById + NodeId + Placement + Capacity>(
     host: &MockHost<'_>,
     recording: &Recording,
 ) -> Result<String, Failure> {
@@ -176,6 +199,26 @@ fn call<D: Driver + Reboot + DeleteById>(
             };
             format!("{:?}", driver.delete_by_id(&asked.into(), &id)?)
         }
+        "GetNodeID" => {
+            let (asked, vm): (Asked, AskedVm) = match serde_json::from_value(question()) {
+                Ok(question) => question,
+                Err(_) => return none(),
+            };
+            driver.node_id(&asked.into(), &vm.into())?
+        }
+        "PlaceClass" => {
+            let (asked, failure_domain): (Asked, String) = match serde_json::from_value(question()) {
+                Ok(question) => question,
+                Err(_) => return none(),
+            };
+            let asked = Request::from(asked);
+            let placed = driver.place(&asked.class, &failure_domain)?;
+            format!("{:?}", serde_json::from_str::<Value>(&placed).map(|placed| placed.is_object()))
+        }
+        "GetNodeCapacity" => match class() {
+            Some(class) => format!("{:?}", driver.node_capacity(&class)?),
+            None => return none(),
+        },
         "ListMachines" => {
             let (class, cluster, token): (AskedClass, String, Option<String>) =
                 match serde_json::from_value(question()) {

@@ -11,11 +11,11 @@ use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use machinist_core::driver::error::{CallError, Code, DriverError, Refusal};
 use machinist_core::driver::{
-    Capabilities, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, InProgress, ListRequest, Listed,
-    MachineRequest, Page, Vm, VmState,
+    Capabilities, ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, InProgress,
+    ListRequest, Listed, MachineRequest, NodeResources, Page, Vm, VmState,
 };
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{ProviderId, ProviderName, Uid};
+use machinist_core::value::id::{FailureDomain, ProviderId, ProviderName, Uid};
 use machinist_runtime::ports::Drivers;
 use serde_json::Value;
 
@@ -142,6 +142,9 @@ impl Drivers for Cloud {
                 idempotency_key: true,
                 reboot: true,
                 delete_by_id: true,
+                node_id: false,
+                placement: false,
+                capacity: false,
             },
             consistency_window: SignedDuration::from_secs(5),
         })
@@ -192,6 +195,18 @@ impl Drivers for Cloud {
             all.retain(|made| made.id != vm);
             Ok(())
         })
+    }
+
+    fn node_id(&self, _: MachineRequest, vm: Vm) -> BoxFuture<'_, DriverResult<ProviderId>> {
+        self.answer(move |_| Ok(vm.provider_id))
+    }
+
+    fn place(&self, request: MachineRequest, _: FailureDomain) -> BoxFuture<'_, DriverResult<String>> {
+        self.answer(move |_| Ok(request.class.spec))
+    }
+
+    fn node_capacity(&self, _: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {
+        self.answer(|_| Ok(NodeResources::default()))
     }
 
     fn list(&self, _: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {

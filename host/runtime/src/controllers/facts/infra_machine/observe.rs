@@ -25,7 +25,7 @@ use machinist_core::machine::{
 use machinist_core::safety::meltdown::ReplacementLimit;
 use machinist_core::scheduling::clock_skew;
 use machinist_core::scheduling::vm_checks::ReportedVm;
-use machinist_core::value::id::{ClassName, ObjectKey, PluginName, ProviderId, Uid};
+use machinist_core::value::id::{ClassName, FailureDomain, ObjectKey, PluginName, ProviderId, Uid};
 use machinist_core::value::phase::{OperationState, OperationType, Phase};
 
 use super::identity::{self, NamedIdentity};
@@ -138,12 +138,7 @@ pub(crate) fn observe(
         bootstrap,
         identity: used.fact,
         reserved_mark: (cluster_mark == tenant.settings.cluster).then(|| cluster_mark.clone()),
-        failure_domain: related
-            .owner
-            .as_ref()
-            .map(|owner| owner.spec.failure_domain.clone())
-            .filter(|domain| !domain.is_empty()),
-        honours_failure_domain: false,
+        failure_domain: related.failure_domain().map(FailureDomain::new),
         is_provisioned: related.machine.is_provisioned(),
         reported,
         names: &NAMES,
@@ -177,7 +172,7 @@ fn machine_fact(key: &ObjectKey, machine: &MachinistMachine, ahead: SignedDurati
         has_priority: stored_key.is_some(),
         is_unstarted: false,
         create_intent: None,
-        provider_id: machine.provider_id().map(ProviderId::new),
+        provider_id: own_vm_id(machine).map(ProviderId::new),
         node_name: None,
         phase: match deletion {
             Some(_) => Phase::Terminating,
@@ -205,6 +200,13 @@ fn machine_fact(key: &ObjectKey, machine: &MachinistMachine, ahead: SignedDurati
         token_until: None,
         in_place_copied: None,
     }
+}
+
+/// The driver's own id of the VM: that of its Node, unless another one is noted beside that.
+fn own_vm_id(machine: &MachinistMachine) -> Option<&str> {
+    let of_node = machine.provider_id()?;
+    let noted = annotation(&machine.metadata, annotations::VM_ID).filter(|id| !id.is_empty());
+    noted.or(Some(of_node))
 }
 
 /// The cloud works on a create, as the last reconcile has said.
@@ -293,10 +295,10 @@ fn bootstrap(
 }
 
 /// The credentials as a call of the driver gets them.
-struct CredentialsFound {
-    fact: IdentityFact,
-    values: BTreeMap<String, Vec<u8>>,
-    plugins: Option<BTreeSet<PluginName>>,
+pub(crate) struct CredentialsFound {
+    pub(crate) fact: IdentityFact,
+    pub(crate) values: BTreeMap<String, Vec<u8>>,
+    pub(crate) plugins: Option<BTreeSet<PluginName>>,
 }
 
 impl CredentialsFound {
@@ -304,7 +306,7 @@ impl CredentialsFound {
         Self { fact, values: BTreeMap::new(), plugins: None }
     }
 
-    fn of(
+    pub(crate) fn of(
         tenant: &TenantState,
         credentials: Option<Credentials>,
         class: &ClassName,

@@ -85,6 +85,17 @@ impl RelatedObjects {
         })
     }
 
+    /// The failure domain that its VM has to be in: as noted with its key, else as its Machine asks for it.
+    pub(crate) fn failure_domain(&self) -> Option<&str> {
+        let meta = &self.machine.metadata;
+        let wanted = if annotation(meta, annotations::MACHINE_KEY).is_some() {
+            annotation(meta, annotations::FAILURE_DOMAIN)
+        } else {
+            self.owner.as_ref().map(|owner| owner.spec.failure_domain.as_str())
+        };
+        wanted.filter(|domain| !domain.is_empty())
+    }
+
     /// The reference to the credentials: its own, else that of its cluster, else the one that was noted with its key.
     pub(crate) fn identity_reference(&self) -> Option<IdentityReference> {
         let of_cluster = || self.infra_cluster.as_ref()?.spec.identity_ref.clone();

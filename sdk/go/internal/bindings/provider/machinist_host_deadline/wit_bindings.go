@@ -14,6 +14,10 @@
 //     wasi:cli@0.2.12
 //     wasi:http@0.2.12
 //     machinist:provider@0.1.0
+//     machinist:node-id@0.1.0
+//     machinist:placement@0.1.0
+//     machinist:capacity@0.1.0
+//     machinist:author@0.1.0
 
 package machinist_host_deadline
 

@@ -14,11 +14,18 @@
 //     wasi:cli@0.2.12
 //     wasi:http@0.2.12
 //     machinist:provider@0.1.0
+//     machinist:node-id@0.1.0
+//     machinist:placement@0.1.0
+//     machinist:capacity@0.1.0
+//     machinist:author@0.1.0
 
 package wit_exports
 
 import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/bindings/provider/machinist_provider_types"
+	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_capacity_capacity"
+	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_node_id_node_id"
+	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_placement_placement"
 	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_provider_driver"
 	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_provider_reboot"
 	witRuntime "github.com/machinist-dev/machinist/sdk/go/internal/wit/runtime"
@@ -234,6 +241,611 @@ func wasm_export_machinist_provider_reboot_reboot(arg0 uintptr) uintptr {
 
 //go:wasmexport cabi_post_machinist:provider/reboot@0.1.0#reboot
 func wasm_export_post_return_machinist_provider_reboot_reboot(result uintptr) {
+	syncExportPinner.Unpin()
+}
+
+//go:wasmexport machinist:node-id/node-id@0.1.0#node-id
+func wasm_export_machinist_node_id_node_id_node_id(arg0 uintptr) uintptr {
+
+	pinner := &syncExportPinner
+	value := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), 4)))
+	value0 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (3 * 4))))
+	value1 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (4 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (5 * 4))))
+	result := make([]witTypes.Tuple2[string, string], 0, *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (7 * 4))))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (7 * 4)))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (6 * 4))))), index*(4*4))
+		value2 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+		value3 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+
+		result = append(result, witTypes.Tuple2[string, string]{F0: value2, F1: value3})
+	}
+
+	result6 := make([]witTypes.Tuple2[string, string], 0, *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (9 * 4))))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (9 * 4)))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 * 4))))), index*(4*4))
+		value4 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+		value5 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+
+		result6 = append(result6, witTypes.Tuple2[string, string]{F0: value4, F1: value5})
+	}
+
+	var option witTypes.Option[string]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (10 * 4)))) {
+	case 0:
+
+		option = witTypes.None[string]()
+	case 1:
+		value7 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (11 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (12 * 4))))
+
+		option = witTypes.Some[string](value7)
+	default:
+		panic("unreachable")
+	}
+	var option9 witTypes.Option[string]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (13 * 4)))) {
+	case 0:
+
+		option9 = witTypes.None[string]()
+	case 1:
+		value8 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (14 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (15 * 4))))
+
+		option9 = witTypes.Some[string](value8)
+	default:
+		panic("unreachable")
+	}
+	var option11 witTypes.Option[string]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (16 * 4)))) {
+	case 0:
+
+		option11 = witTypes.None[string]()
+	case 1:
+		value10 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (17 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (18 * 4))))
+
+		option11 = witTypes.Some[string](value10)
+	default:
+		panic("unreachable")
+	}
+	value12 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (19 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (20 * 4))))
+	value13 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (21 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (22 * 4))))
+	value14 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (23 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (24 * 4))))
+	var option16 witTypes.Option[string]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (25 * 4)))) {
+	case 0:
+
+		option16 = witTypes.None[string]()
+	case 1:
+		value15 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (26 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (27 * 4))))
+
+		option16 = witTypes.Some[string](value15)
+	default:
+		panic("unreachable")
+	}
+	result18 := make([]string, 0, *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (29 * 4))))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (29 * 4)))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (28 * 4))))), index*(2*4))
+		value17 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+
+		result18 = append(result18, value17)
+	}
+
+	value19 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (30 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (31 * 4))))
+	value20 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (32 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (33 * 4))))
+	value21 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 34*4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 35*4))))
+	value22 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 36*4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 37*4))))
+	result25 := make([]machinist_provider_types.Address, 0, *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 40*4))))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 40*4)))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 39*4))))), index*(4*4))
+		value23 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+		value24 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+
+		result25 = append(result25, machinist_provider_types.Address{Kind: value23, Address: value24})
+	}
+
+	var option27 witTypes.Option[string]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 41*4)))) {
+	case 0:
+
+		option27 = witTypes.None[string]()
+	case 1:
+		value26 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 42*4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 43*4))))
+
+		option27 = witTypes.Some[string](value26)
+	default:
+		panic("unreachable")
+	}
+	result32 := make([]machinist_provider_types.Condition, 0, *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 45*4))))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 45*4)))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 44*4))))), index*(8*4))
+		value28 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+		value29 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+		value30 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4))))
+		value31 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (6 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (7 * 4))))
+
+		result32 = append(result32, machinist_provider_types.Condition{Kind: value28, Status: value29, Reason: value30, Message: value31})
+	}
+
+	var option34 witTypes.Option[string]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 46*4)))) {
+	case 0:
+
+		option34 = witTypes.None[string]()
+	case 1:
+		value33 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 47*4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 48*4))))
+
+		option34 = witTypes.Some[string](value33)
+	default:
+		panic("unreachable")
+	}
+	witRuntime.Unpin()
+	result35 := export_machinist_node_id_node_id.NodeId(machinist_provider_types.Request{Machine: machinist_provider_types.Machine{Namespace: value, Name: value0, Uid: value1, Labels: result, Annotations: result6, ProviderId: option, NodeTemplate: option9, LastKnownState: option11}, Class: machinist_provider_types.Class{Name: value12, Provider: value13, Spec: value14, NodeTemplate: option16, Zones: result18}, IdempotencyKey: value19, Cluster: value20, DeadlineMs: uint64(*(*int64)(unsafe.Add(unsafe.Pointer(arg0), (34 * 4))))}, machinist_provider_types.Vm{ProviderId: value21, NodeName: value22, State: uint8(uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 38*4))))), Addresses: result25, FailureDomain: option27, Conditions: result32, LastKnownState: option34})
+
+	switch result35.Tag() {
+	case witTypes.ResultOk:
+		payload := result35.Ok()
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(0))
+		utf8 := unsafe.Pointer(unsafe.StringData(payload))
+		pinner.Pin(utf8)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uint32(len(payload)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = uint32(uintptr(uintptr(utf8)))
+
+	case witTypes.ResultErr:
+		payload := result35.Err()
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(1))
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32((payload).Code))
+		utf836 := unsafe.Pointer(unsafe.StringData((payload).Message))
+		pinner.Pin(utf836)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len((payload).Message)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf836)))
+
+		switch (payload).CloudCode.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).CloudCode.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(1))
+			utf837 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf837)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 5*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 4*4))) = uint32(uintptr(uintptr(utf837)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).RetryAfterMs.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).RetryAfterMs.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32(1))
+			*(*int64)(unsafe.Add(unsafe.Pointer(exportReturnArea), (16 + 6*4))) = int64(payload)
+
+		default:
+			panic("unreachable")
+		}
+		var result38 int32
+		if (payload).Terminal {
+			result38 = 1
+		} else {
+			result38 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 6*4))) = int8(result38)
+		var result39 int32
+		if (payload).MayHaveHappened {
+			result39 = 1
+		} else {
+			result39 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (25 + 6*4))) = int8(result39)
+
+		switch (payload).LastKnownState.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 7*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).LastKnownState.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 7*4))) = int8(int32(1))
+			utf840 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf840)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 9*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 8*4))) = uint32(uintptr(uintptr(utf840)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).ProviderId.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 10*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).ProviderId.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 10*4))) = int8(int32(1))
+			utf841 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf841)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 12*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 11*4))) = uint32(uintptr(uintptr(utf841)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).NodeName.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 13*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).NodeName.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 13*4))) = int8(int32(1))
+			utf842 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf842)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 15*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 14*4))) = uint32(uintptr(uintptr(utf842)))
+
+		default:
+			panic("unreachable")
+		}
+
+	default:
+		panic("unreachable")
+	}
+	return exportReturnArea
+
+}
+
+//go:wasmexport cabi_post_machinist:node-id/node-id@0.1.0#node-id
+func wasm_export_post_return_machinist_node_id_node_id_node_id(result uintptr) {
+	syncExportPinner.Unpin()
+}
+
+//go:wasmexport machinist:placement/placement@0.1.0#place
+func wasm_export_machinist_placement_placement_place(arg0 uintptr, arg1 uint32, arg2 uintptr, arg3 uint32, arg4 uintptr, arg5 uint32, arg6 int32, arg7 uintptr, arg8 uint32, arg9 uintptr, arg10 uint32, arg11 uintptr, arg12 uint32) uintptr {
+
+	pinner := &syncExportPinner
+	value := unsafe.String((*uint8)(unsafe.Pointer(arg0)), arg1)
+	value0 := unsafe.String((*uint8)(unsafe.Pointer(arg2)), arg3)
+	value1 := unsafe.String((*uint8)(unsafe.Pointer(arg4)), arg5)
+	var option witTypes.Option[string]
+	switch arg6 {
+	case 0:
+
+		option = witTypes.None[string]()
+	case 1:
+		value2 := unsafe.String((*uint8)(unsafe.Pointer(arg7)), arg8)
+
+		option = witTypes.Some[string](value2)
+	default:
+		panic("unreachable")
+	}
+	result := make([]string, 0, arg10)
+	for index := 0; index < int(arg10); index++ {
+		base := unsafe.Add(unsafe.Pointer(arg9), index*(2*4))
+		value3 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+
+		result = append(result, value3)
+	}
+
+	value4 := unsafe.String((*uint8)(unsafe.Pointer(arg11)), arg12)
+	witRuntime.Unpin()
+	result5 := export_machinist_placement_placement.Place(machinist_provider_types.Class{Name: value, Provider: value0, Spec: value1, NodeTemplate: option, Zones: result}, value4)
+
+	switch result5.Tag() {
+	case witTypes.ResultOk:
+		payload := result5.Ok()
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(0))
+		utf8 := unsafe.Pointer(unsafe.StringData(payload))
+		pinner.Pin(utf8)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uint32(len(payload)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = uint32(uintptr(uintptr(utf8)))
+
+	case witTypes.ResultErr:
+		payload := result5.Err()
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(1))
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32((payload).Code))
+		utf86 := unsafe.Pointer(unsafe.StringData((payload).Message))
+		pinner.Pin(utf86)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len((payload).Message)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf86)))
+
+		switch (payload).CloudCode.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).CloudCode.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(1))
+			utf87 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf87)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 5*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 4*4))) = uint32(uintptr(uintptr(utf87)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).RetryAfterMs.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).RetryAfterMs.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32(1))
+			*(*int64)(unsafe.Add(unsafe.Pointer(exportReturnArea), (16 + 6*4))) = int64(payload)
+
+		default:
+			panic("unreachable")
+		}
+		var result8 int32
+		if (payload).Terminal {
+			result8 = 1
+		} else {
+			result8 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 6*4))) = int8(result8)
+		var result9 int32
+		if (payload).MayHaveHappened {
+			result9 = 1
+		} else {
+			result9 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (25 + 6*4))) = int8(result9)
+
+		switch (payload).LastKnownState.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 7*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).LastKnownState.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 7*4))) = int8(int32(1))
+			utf810 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf810)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 9*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 8*4))) = uint32(uintptr(uintptr(utf810)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).ProviderId.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 10*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).ProviderId.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 10*4))) = int8(int32(1))
+			utf811 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf811)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 12*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 11*4))) = uint32(uintptr(uintptr(utf811)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).NodeName.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 13*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).NodeName.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 13*4))) = int8(int32(1))
+			utf812 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf812)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 15*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 14*4))) = uint32(uintptr(uintptr(utf812)))
+
+		default:
+			panic("unreachable")
+		}
+
+	default:
+		panic("unreachable")
+	}
+	return exportReturnArea
+
+}
+
+//go:wasmexport cabi_post_machinist:placement/placement@0.1.0#place
+func wasm_export_post_return_machinist_placement_placement_place(result uintptr) {
+	syncExportPinner.Unpin()
+}
+
+//go:wasmexport machinist:capacity/capacity@0.1.0#node-capacity
+func wasm_export_machinist_capacity_capacity_node_capacity(arg0 uintptr, arg1 uint32, arg2 uintptr, arg3 uint32, arg4 uintptr, arg5 uint32, arg6 int32, arg7 uintptr, arg8 uint32, arg9 uintptr, arg10 uint32) uintptr {
+
+	pinner := &syncExportPinner
+	value := unsafe.String((*uint8)(unsafe.Pointer(arg0)), arg1)
+	value0 := unsafe.String((*uint8)(unsafe.Pointer(arg2)), arg3)
+	value1 := unsafe.String((*uint8)(unsafe.Pointer(arg4)), arg5)
+	var option witTypes.Option[string]
+	switch arg6 {
+	case 0:
+
+		option = witTypes.None[string]()
+	case 1:
+		value2 := unsafe.String((*uint8)(unsafe.Pointer(arg7)), arg8)
+
+		option = witTypes.Some[string](value2)
+	default:
+		panic("unreachable")
+	}
+	result := make([]string, 0, arg10)
+	for index := 0; index < int(arg10); index++ {
+		base := unsafe.Add(unsafe.Pointer(arg9), index*(2*4))
+		value3 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+
+		result = append(result, value3)
+	}
+
+	witRuntime.Unpin()
+	result4 := export_machinist_capacity_capacity.NodeCapacity(machinist_provider_types.Class{Name: value, Provider: value0, Spec: value1, NodeTemplate: option, Zones: result})
+
+	switch result4.Tag() {
+	case witTypes.ResultOk:
+		payload := result4.Ok()
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(0))
+		slice := (payload).Resources
+		length := uint32(len(slice))
+		result6 := witRuntime.Allocate(pinner, uintptr(length*(4*4)), 4)
+		for index, element := range slice {
+			base := unsafe.Add(result6, index*(4*4))
+			utf8 := unsafe.Pointer(unsafe.StringData((element).F0))
+			pinner.Pin(utf8)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).F0)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf8)))
+			utf85 := unsafe.Pointer(unsafe.StringData((element).F1))
+			pinner.Pin(utf85)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uint32(len((element).F1)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uintptr(uintptr(utf85)))
+
+		}
+
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(length)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = uint32(uintptr(uintptr(result6)))
+
+		switch (payload).Architecture.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).Architecture.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = int8(int32(1))
+			utf87 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf87)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 4*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = uint32(uintptr(uintptr(utf87)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).OperatingSystem.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 5*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).OperatingSystem.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 5*4))) = int8(int32(1))
+			utf88 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf88)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 7*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = uint32(uintptr(uintptr(utf88)))
+
+		default:
+			panic("unreachable")
+		}
+
+	case witTypes.ResultErr:
+		payload := result4.Err()
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(1))
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32((payload).Code))
+		utf89 := unsafe.Pointer(unsafe.StringData((payload).Message))
+		pinner.Pin(utf89)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len((payload).Message)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf89)))
+
+		switch (payload).CloudCode.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).CloudCode.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(1))
+			utf810 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf810)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 5*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 4*4))) = uint32(uintptr(uintptr(utf810)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).RetryAfterMs.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).RetryAfterMs.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32(1))
+			*(*int64)(unsafe.Add(unsafe.Pointer(exportReturnArea), (16 + 6*4))) = int64(payload)
+
+		default:
+			panic("unreachable")
+		}
+		var result11 int32
+		if (payload).Terminal {
+			result11 = 1
+		} else {
+			result11 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 6*4))) = int8(result11)
+		var result12 int32
+		if (payload).MayHaveHappened {
+			result12 = 1
+		} else {
+			result12 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (25 + 6*4))) = int8(result12)
+
+		switch (payload).LastKnownState.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 7*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).LastKnownState.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 7*4))) = int8(int32(1))
+			utf813 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf813)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 9*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 8*4))) = uint32(uintptr(uintptr(utf813)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).ProviderId.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 10*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).ProviderId.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 10*4))) = int8(int32(1))
+			utf814 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf814)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 12*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 11*4))) = uint32(uintptr(uintptr(utf814)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).NodeName.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 13*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).NodeName.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 13*4))) = int8(int32(1))
+			utf815 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf815)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 15*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 14*4))) = uint32(uintptr(uintptr(utf815)))
+
+		default:
+			panic("unreachable")
+		}
+
+	default:
+		panic("unreachable")
+	}
+	return exportReturnArea
+
+}
+
+//go:wasmexport cabi_post_machinist:capacity/capacity@0.1.0#node-capacity
+func wasm_export_post_return_machinist_capacity_capacity_node_capacity(result uintptr) {
 	syncExportPinner.Unpin()
 }
 

@@ -1,8 +1,11 @@
 // Code generated from wit/ by `npm run generate`. DO NOT EDIT.
+/// <reference path="./interfaces/machinist-capacity-capacity.d.ts" />
 /// <reference path="./interfaces/machinist-host-deadline.d.ts" />
 /// <reference path="./interfaces/machinist-host-log.d.ts" />
 /// <reference path="./interfaces/machinist-host-secrets.d.ts" />
 /// <reference path="./interfaces/machinist-host-settings.d.ts" />
+/// <reference path="./interfaces/machinist-node-id-node-id.d.ts" />
+/// <reference path="./interfaces/machinist-placement-placement.d.ts" />
 /// <reference path="./interfaces/machinist-provider-driver.d.ts" />
 /// <reference path="./interfaces/machinist-provider-reboot.d.ts" />
 /// <reference path="./interfaces/machinist-provider-types.d.ts" />
@@ -14,7 +17,7 @@
 /// <reference path="./interfaces/wasi-io-poll.d.ts" />
 /// <reference path="./interfaces/wasi-io-streams.d.ts" />
 /// <reference path="./interfaces/wasi-random-random.d.ts" />
-declare module 'machinist:provider/full-provider@0.1.0' {
+declare module 'machinist:author/driver@0.1.0' {
   export type * as MachinistHostDeadline010 from 'machinist:host/deadline@0.1.0'; // import machinist:host/deadline@0.1.0
   export type * as MachinistHostLog010 from 'machinist:host/log@0.1.0'; // import machinist:host/log@0.1.0
   export type * as MachinistHostSecrets010 from 'machinist:host/secrets@0.1.0'; // import machinist:host/secrets@0.1.0
@@ -29,5 +32,8 @@ declare module 'machinist:provider/full-provider@0.1.0' {
   export type * as WasiIoStreams0212 from 'wasi:io/streams@0.2.12'; // import wasi:io/streams@0.2.12
   export type * as WasiRandomRandom0212 from 'wasi:random/random@0.2.12'; // import wasi:random/random@0.2.12
   export * as reboot from 'machinist:provider/reboot@0.1.0'; // export machinist:provider/reboot@0.1.0
+  export * as nodeId from 'machinist:node-id/node-id@0.1.0'; // export machinist:node-id/node-id@0.1.0
+  export * as placement from 'machinist:placement/placement@0.1.0'; // export machinist:placement/placement@0.1.0
+  export * as capacity from 'machinist:capacity/capacity@0.1.0'; // export machinist:capacity/capacity@0.1.0
   export * as driver from 'machinist:provider/driver@0.1.0'; // export machinist:provider/driver@0.1.0
 }

@@ -1,0 +1,96 @@
+//! Questions to the driver that come before effects on the VM: in which class it is made so that it is in its failure
+//! domain, and which id its Node has. Both are functions of a driver that reach no cloud.
+
+use crate::driver::error::{CallError, Code, DriverError};
+use crate::driver::{Creation, Vm};
+use crate::machine::{DriverFact, EffectTrait, MachineEffect, MachineProgress, MachineReason, Requeue};
+use crate::scheduling::retry::RetryPolicy;
+use crate::scheduling::step::Step;
+
+use super::InfraStep;
+use super::conclusion::{InfraConclusion, InfraReason};
+use super::facts::InfraMachineView;
+use super::prerequisites;
+
+/// Returns these effects, or what has to be known before them.
+pub(super) fn before(
+    view: &InfraMachineView,
+    progress: &MachineProgress,
+    effects: Vec<MachineEffect>,
+) -> InfraStep {
+    if effects.iter().any(|effect| effect.is(EffectTrait::CallsDriver))
+        && let Some(step) = placement(view, progress)
+    {
+        return step;
+    }
+    if effects.iter().any(|effect| matches!(effect, MachineEffect::RecordVm { .. }))
+        && let Some(step) = node_id(view, progress)
+    {
+        return step;
+    }
+    Step::Act(effects)
+}
+
+/// Every call is about the class in its failure domain: a cloud may keep VMs by zone, and a look at another zone finds
+/// nothing. `None` once that class is known, or where it is not needed.
+fn placement(view: &InfraMachineView, progress: &MachineProgress) -> Option<InfraStep> {
+    let wanted = view.failure_domain.as_ref()?;
+    if !view.honours_failure_domain() {
+        // An id leads to its VM, wherever that is. Without an id a look elsewhere would prove nothing.
+        return match view.machine.machine.provider_id {
+            Some(_) => None,
+            None => prerequisites::of_placement(view).map(Step::Finish),
+        };
+    }
+    match &progress.placement {
+        None => Some(Step::act(MachineEffect::PlaceVm { failure_domain: wanted.clone() })),
+        Some(Ok(_)) => None,
+        Some(Err(error)) => {
+            let message = format!("the driver has no class in failure domain {wanted}: {error}");
+            Some(failed(view, InfraReason::FailureDomainUnsupported, message, error))
+        }
+    }
+}
+
+/// The VM is stored once, with the id that Cluster API compares with its Node's. `None` once that is known, or where it
+/// is the driver's own id.
+fn node_id(view: &InfraMachineView, progress: &MachineProgress) -> Option<InfraStep> {
+    let DriverFact::Ready(driver) = &view.machine.driver else { return None };
+    if !driver.capabilities.node_id {
+        return None;
+    }
+    match &progress.node_id {
+        None => found(progress).map(|vm| Step::act(MachineEffect::NameNode(Box::new(vm.clone())))),
+        Some(Ok(_)) => None,
+        // Nobody waits for the Node of a VM that goes, and the driver's own id leads to it.
+        Some(Err(_)) if view.machine.machine.deletion.is_some() => None,
+        Some(Err(error)) => {
+            let message = format!("the driver does not say which id the VM's Node has: {error}");
+            Some(failed(view, InfraReason::NodeIdUnknown, message, error))
+        }
+    }
+}
+
+/// The VM, as the driver has returned it last in this reconcile.
+fn found(progress: &MachineProgress) -> Option<&Vm> {
+    let initialized = progress.initialize.as_ref().and_then(|answer| answer.as_ref().ok());
+    let created = progress.create.as_ref().and_then(|answer| match answer {
+        Ok(Creation::Created(vm)) => Some(vm),
+        Ok(Creation::InProgress(_)) | Err(_) => None,
+    });
+    let probed = progress.probe.as_ref().and_then(|answer| answer.as_ref().ok());
+    initialized.or(created).or(probed)
+}
+
+/// A driver that is absent or broken is not the object's fault.
+fn failed(view: &InfraMachineView, guest: InfraReason, message: String, error: &CallError) -> InfraStep {
+    let reason = match error {
+        CallError::Guest(DriverError { code: Code::Internal | Code::Unknown, .. }) | CallError::Broken(_) => {
+            InfraReason::Machine(MachineReason::DriverBroken)
+        }
+        CallError::Guest(_) => guest,
+        CallError::Refused(_) => InfraReason::Machine(MachineReason::DriverNotReady),
+    };
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: error.retry_after() };
+    Step::Finish(InfraConclusion::waiting(view, reason, message, wake))
+}

@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/machinist-dev/machinist/sdk/go/driver"
+	"github.com/machinist-dev/machinist/sdk/go/driver/drivertest"
+)
+
+func TestANodeHasTheDriversOwnID(test *testing.T) {
+	fixture := newFixture(test)
+	vm := fixture.created(request(1, nil))
+	fixture.requests()
+	id, err := fixture.driver.NodeID(request(1, nil), vm)
+	fixture.ok(err)
+	fixture.check(id == vm.ProviderID && len(fixture.requests()) == 0, id)
+}
+
+func TestAPlacedClassMakesVMsInThatZoneAndNowhereElse(test *testing.T) {
+	fixture := newFixture(test)
+	several := drivertest.Class("sim", specWith(nil), "sim-1a", "sim-1c")
+	text, err := fixture.driver.Place(several, "sim-1b")
+	fixture.ok(err)
+	var placed object
+	fixture.ok(json.Unmarshal([]byte(text), &placed))
+	fixture.check(reflect.DeepEqual(placed, specWith(object{"zone": "sim-1b"})), text)
+	vm := fixture.created(drivertest.Request(1, drivertest.Class("sim", placed)))
+	fixture.check(vm.FailureDomain == "sim-1b", vm)
+	fixture.cloud.fullZones = []string{"sim-1b"}
+	again := drivertest.Request(2, drivertest.Class("sim", placed))
+	fixture.fails(driver.ResourceExhausted, second(fixture.driver.Create(again)))
+	invalid := drivertest.Class("sim", object{"type": "sim.small"})
+	fixture.fails(driver.InvalidArgument, second(fixture.driver.Place(invalid, "sim-1b")))
+}
+
+func TestANodeHasTheResourcesOfItsType(test *testing.T) {
+	fixture := newFixture(test)
+	of := func(kind string) (driver.NodeResources, error) {
+		return fixture.driver.NodeCapacity(drivertest.Class("sim", specWith(object{"type": kind})))
+	}
+	known, err := of("sim.small")
+	fixture.ok(err)
+	small := driver.NodeResources{
+		Resources: map[string]string{"cpu": "2", "memory": "4Gi"}, Architecture: "amd64", OperatingSystem: "linux",
+	}
+	fixture.check(reflect.DeepEqual(known, small), known)
+	fixture.check(reflect.DeepEqual(fixture.requests(), []string{"GET /v1/regions"}))
+	gpu, err := of("sim.gpu")
+	fixture.ok(err)
+	fixture.check(gpu.Resources["nvidia.com/gpu"] == "1", gpu)
+	fixture.fails(driver.NotFound, second(of("sim.none")))
+}

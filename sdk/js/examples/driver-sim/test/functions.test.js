@@ -1,0 +1,41 @@
+/**
+ * The methods for Cluster API: ids of Nodes, zones, resources.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { failure, fixture, request, SPEC } from './fixture.js';
+
+test("a Node has the driver's own id", async () => {
+  const { driver, sent } = fixture();
+  const vm = await driver.create(request(1));
+  sent();
+  assert.equal(await driver.nodeId(request(1), vm), vm.providerId);
+  assert.deepEqual(sent(), []);
+});
+
+test('a placed class makes VMs in that zone and nowhere else', async () => {
+  const { cloud, driver } = fixture();
+  const several = { ...request(1).class, zones: ['sim-1a', 'sim-1c'] };
+  const placed = await driver.place(several, 'sim-1b');
+  assert.deepEqual(placed, { ...SPEC, zone: 'sim-1b' });
+  assert.equal((await driver.create(request(1, placed))).failureDomain, 'sim-1b');
+  cloud.full.add('sim-1b');
+  assert.equal((await failure(driver.create(request(2, placed)))).code, 'resource-exhausted');
+  const invalid = { ...request(1).class, spec: '{"type": "sim.small"}' };
+  assert.equal((await failure(driver.place(invalid, 'sim-1b'))).code, 'invalid-argument');
+});
+
+test('a Node has the resources of its type', async () => {
+  const { driver, sent } = fixture();
+  assert.deepEqual(await driver.nodeCapacity(request(1).class), {
+    resources: { cpu: '2', memory: '4Gi' },
+    architecture: 'amd64',
+    operatingSystem: 'linux',
+  });
+  assert.deepEqual(sent(), ['GET /v1/regions']);
+  const { resources } = await driver.nodeCapacity(request(1, { type: 'sim.gpu' }).class);
+  assert.equal(resources['nvidia.com/gpu'], '1');
+  assert.equal((await failure(driver.nodeCapacity(request(1, { type: 'sim.none' }).class))).code, 'not-found');
+});
