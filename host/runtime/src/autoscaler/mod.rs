@@ -21,6 +21,7 @@ mod templates;
 mod writes;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use machinist_core::autoscaler::group::{GroupId, Limits};
@@ -45,6 +46,14 @@ pub struct Scope {
     pub mcm: bool,
     /// Those of these Clusters of Cluster API.
     pub clusters: BTreeSet<ObjectKey>,
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clusters = self.clusters.iter().map(ToString::to_string);
+        let all: Vec<String> = self.mcm.then(|| "mcm".to_owned()).into_iter().chain(clusters).collect();
+        f.write_str(&all.join("+"))
+    }
 }
 
 /// A call without an answer.
@@ -228,8 +237,8 @@ impl NodeGroups {
     }
 }
 
-impl std::fmt::Debug for NodeGroups {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for NodeGroups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("NodeGroups")
     }
 }

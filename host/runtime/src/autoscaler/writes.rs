@@ -154,27 +154,29 @@ impl Sources {
 
     /// Marks Machines of Cluster API so that their set deletes them first, or takes the marks off.
     async fn mark(&self, id: &GroupId, names: &BTreeSet<Name>, at: Option<Timestamp>) -> Result<(), CallError> {
-        let namespace = id.deployment.namespace.as_str();
-        let api: Api<OwnerMachine> = Api::namespaced(self.context.control.clone(), namespace);
-        let (api, owners) = (&api, &self.tenant.infra.owners);
-        let marks = names.iter().map(|name| async move {
-            let machine = owners.get(&ObjectKey::new(namespace, name.as_str()));
-            let uid = machine.and_then(|machine| machine.metadata.uid.clone());
-            let mark = at.map(|at| at.to_string());
-            let patch = json!({ "metadata": { "uid": uid, "annotations": { annotations::DELETE_MACHINE: mark } } });
-            let (parameters, patch) = (PatchParams::apply(FIELD_MANAGER), Patch::Merge(patch));
-            match within_deadline(api.patch(name.as_str(), &parameters, &patch)).await {
-                Ok(_) => Ok(()),
-                // Somebody was faster. The next call finds it gone.
-                Err(ActError::Gone | ActError::Conflict) => Err(CallError::Contended { id: id.clone() }),
-                Err(source) => Err(failed(id, &format!("Machine {name}"), source)),
-            }
-        });
+        let names: Vec<Name> = names.iter().cloned().collect();
+        let marks = names.into_iter().map(|name| self.mark_one(id, name, at));
         let mut marks = futures::stream::iter(marks).buffer_unordered(MARKS_AT_A_TIME);
         while let Some(marked) = marks.next().await {
             marked?;
         }
         Ok(())
+    }
+
+    async fn mark_one(&self, id: &GroupId, name: Name, at: Option<Timestamp>) -> Result<(), CallError> {
+        let namespace = id.deployment.namespace.as_str();
+        let api: Api<OwnerMachine> = Api::namespaced(self.context.control.clone(), namespace);
+        let machine = self.tenant.infra.owners.get(&ObjectKey::new(namespace, name.as_str()));
+        let uid = machine.and_then(|machine| machine.metadata.uid.clone());
+        let mark = at.map(whole_seconds);
+        let patch = json!({ "metadata": { "uid": uid, "annotations": { annotations::DELETE_MACHINE: mark } } });
+        let (parameters, patch) = (PatchParams::apply(FIELD_MANAGER), Patch::Merge(patch));
+        match within_deadline(api.patch(name.as_str(), &parameters, &patch)).await {
+            Ok(_) => Ok(()),
+            // Somebody was faster. The next call finds it gone.
+            Err(ActError::Gone | ActError::Conflict) => Err(CallError::Contended { id: id.clone() }),
+            Err(source) => Err(failed(id, &format!("Machine {name}"), source)),
+        }
     }
 }
 
