@@ -84,6 +84,14 @@ impl ClusterApi {
     pub fn is_served(&self) -> bool {
         *self != Self::Off
     }
+
+    /// Returns the one namespace in which they are served.
+    pub fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::Off | Self::EveryNamespace => None,
+            Self::Namespace(namespace) => Some(namespace),
+        }
+    }
 }
 
 /// The Leases of a leader.

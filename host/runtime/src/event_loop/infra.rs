@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachine, OwnerMachineSpec};
 use machinist_api::infrastructure::names::{annotations, labels};
 use machinist_api::infrastructure::{
     self, MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
@@ -144,8 +144,11 @@ impl Engine {
             }
         }
         let facts = |machine: Option<&OwnerMachine>| {
-            machine
-                .map(|machine| (machine.metadata.uid.clone(), machine.spec.clone(), cluster(Some(machine))))
+            machine.map(|machine| {
+                // Cluster API has copied the id from here.
+                let spec = OwnerMachineSpec { provider_id: String::new(), ..machine.spec.clone() };
+                (machine.metadata.uid.clone(), spec, cluster(Some(machine)))
+            })
         };
         if facts(old) != facts(new) {
             for machine in [infra(old), infra(new)].into_iter().flatten() {

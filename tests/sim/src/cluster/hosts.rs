@@ -223,6 +223,7 @@ impl Hosts {
             seed,
             identity: name.to_owned(),
             metrics,
+            node_groups: None,
         };
         let (synced, _) = watch::channel(false);
         let run = tokio::spawn(tenant.run(is_leading, synced, CancellationToken::new()));
