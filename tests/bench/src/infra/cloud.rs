@@ -11,11 +11,11 @@ use futures::{FutureExt, future};
 use jiff::SignedDuration;
 use machinist_core::driver::error::{Code, DriverError, Refusal};
 use machinist_core::driver::{
-    Address, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest,
-    MachineRequest, Page, Vm, VmState,
+    Address, Capabilities, ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult,
+    ListRequest, MachineRequest, NodeResources, Page, Vm, VmState,
 };
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, ProviderId, ProviderName};
 use machinist_runtime::ports::Drivers;
 
 /// How long a create takes.
@@ -63,6 +63,9 @@ impl Drivers for Cloud {
                 idempotency_key: true,
                 reboot: false,
                 delete_by_id: false,
+                node_id: false,
+                placement: false,
+                capacity: false,
             },
             consistency_window: SignedDuration::ZERO,
         })
@@ -123,7 +126,24 @@ impl Drivers for Cloud {
         future::ready(Ok(vec![None; specs.len()])).boxed()
     }
 
+    fn node_id(&self, _: MachineRequest, vm: Vm) -> BoxFuture<'_, DriverResult<ProviderId>> {
+        future::ready(Ok(vm.provider_id)).boxed()
+    }
+
+    fn place(&self, _: MachineRequest, _: FailureDomain) -> BoxFuture<'_, DriverResult<String>> {
+        future::ready(Err(not_offered())).boxed()
+    }
+
+    fn node_capacity(&self, _: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {
+        future::ready(Err(not_offered())).boxed()
+    }
+
     fn validate_class(&self, _: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         future::ready(Ok(Vec::new())).boxed()
     }
+}
+
+/// The host asks for nothing that the capabilities do not name.
+fn not_offered() -> machinist_core::driver::error::CallError {
+    DriverError::new(Code::Unimplemented, "not offered").into()
 }

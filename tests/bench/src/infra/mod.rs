@@ -158,6 +158,7 @@ impl Stage {
             seed: [0; 32],
             identity: "host".to_owned(),
             metrics: Arc::<Metrics>::default(),
+            node_groups: None,
         };
         tokio::spawn(async move {
             // Held for as long as the host runs.

@@ -9,10 +9,11 @@ use http::{Method, Request};
 use kube::client::Body;
 use machinist_core::driver::error::{Code, DriverError, Refusal};
 use machinist_core::driver::{
-    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm, VmState,
+    ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest,
+    NodeResources, Page, Vm, VmState,
 };
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, ProviderId, ProviderName};
 use machinist_runtime::ports::Drivers;
 use serde_json::{Value, json};
 use tower::{BoxError, Service};
@@ -120,6 +121,18 @@ impl Drivers for Faulty {
         specs: Vec<String>,
     ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         self.drivers.get_volume_ids(provider, pin, specs)
+    }
+
+    fn node_id(&self, request: MachineRequest, vm: Vm) -> BoxFuture<'_, DriverResult<ProviderId>> {
+        self.drivers.node_id(request, vm)
+    }
+
+    fn place(&self, request: MachineRequest, domain: FailureDomain) -> BoxFuture<'_, DriverResult<String>> {
+        self.drivers.place(request, domain)
+    }
+
+    fn node_capacity(&self, request: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {
+        self.drivers.node_capacity(request)
     }
 
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
