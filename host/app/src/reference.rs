@@ -108,6 +108,7 @@ fn metrics() -> Result<String> {
     crate::admin::Refusals::default().register(&mut registry);
     all.register(&mut registry);
     machinist_plugin_host::PluginHost::register_example_metrics(&mut registry);
+    machinist_autoscaler::metrics::CallMetrics::register_example(&mut registry);
     let mut scrape = String::new();
     prometheus_client::encoding::text::encode(&mut scrape, &registry)
         .context("failed to encode the metrics")?;

@@ -13,6 +13,7 @@
 //! | [`machine_set`] | how many Machines a set keeps, which it creates and which it deletes |
 //! | [`machine_deployment`] | rollouts, their sets and their status |
 //! | [`drain`] | which pods are evicted next |
+//! | [`autoscaler`] | MachineDeployments as node groups of cluster-autoscaler |
 //! | [`safety`] | when the host freezes, which VMs are orphans, which zones are silent |
 //! | [`health_policy`] | which opinion of a health policy counts |
 //! | [`disruption`] | when a deployment may take Machines away: requests, budgets, windows, ages |
@@ -21,6 +22,7 @@
 //! | [`events`] | which text is the same Event, and in which order Events are written |
 //! | [`value`] | names, durations, addresses, digests |
 
+pub mod autoscaler;
 pub mod disruption;
 pub mod drain;
 pub mod driver;

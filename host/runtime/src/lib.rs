@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`tenant`] | one control cluster with its target cluster, wired together; leader election |
 //! | `safety` | loops beside the reconciles: freeze, orphans, unmanaged Nodes |
+//! | [`autoscaler`] | MachineDeployments as node groups of cluster-autoscaler |
 //! | `event_loop` | queue, barrier, retries, and the indexes from a change to the keys to requeue |
 //! | `controllers` | reconciles of Machines, sets, deployments and classes: facts, effects, status |
 //! | `plugins` | ConfigMaps of plugins, and the questions to health policies |
@@ -27,6 +28,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+pub mod autoscaler;
 mod cache;
 pub mod client;
 pub mod context;

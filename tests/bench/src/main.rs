@@ -10,6 +10,7 @@ mod deployments;
 mod drains;
 mod faults;
 mod idle;
+mod infra;
 mod languages;
 mod machines;
 mod progress;
@@ -78,6 +79,8 @@ enum Part {
     Faults,
     /// A host without work
     Idle,
+    /// MachinistMachines of Cluster API, from creation to provisioned, and a host without work for them
+    Infra,
     /// Machines of one MachineDeployment, from creation to Running
     Deployment,
     /// Rolling updates of MachineDeployments to another class
@@ -124,6 +127,7 @@ async fn measure(options: &Options) -> Result<String> {
             Part::Drains => drains::measure(machines).await?.write(&mut page),
             Part::Faults => faults::measure().await?.write(&mut page),
             Part::Idle => idle::measure(2 * machines).await?.write(&mut page),
+            Part::Infra => infra::measure(machines).await?.write(&mut page),
             Part::Deployment => deployments::growth(&options.sizes).await?.write(&mut page),
             Part::Rolling => {
                 for machines in &options.rolled {

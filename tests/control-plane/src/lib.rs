@@ -24,14 +24,18 @@ mod arguments;
 pub mod build;
 mod certs;
 mod files;
+mod go;
 mod kubeconfig;
 mod options;
+mod orphans;
 mod plane;
 mod process;
 mod usage;
 
 pub use apply::apply;
 pub use build::binary;
+pub use go::GoModule;
 pub use options::Options;
+pub use orphans::end_with_this_thread;
 pub use plane::{ControlPlane, Pids, client_from, free_port};
 pub use usage::{ProcessUsage, process_usage};

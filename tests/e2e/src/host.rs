@@ -1,16 +1,14 @@
 //! The host as a process, as its users run it.
 
 use std::fs::File;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use nix::errno::Errno;
-use nix::sys::prctl::set_pdeathsig;
+use control_plane::end_with_this_thread;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, getpid, getppid};
+use nix::unistd::Pid;
 
 use crate::metrics::Metrics;
 use crate::wait::within;
@@ -203,22 +201,6 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-/// A process that is killed drops nothing: the kernel ends the host then. It looks at the thread that has started the
-/// host.
-fn end_with_this_thread(command: &mut Command) {
-    let parent = getpid();
-    let before_exec = move || {
-        set_pdeathsig(Signal::SIGKILL)?;
-        // A parent that was killed before that line sends no signal.
-        if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
-    };
-    #[expect(unsafe_code, reason = "between fork and exec: system calls only, nothing allocates or locks")]
-    // SAFETY: the closure makes two system calls and touches no memory of others.
-    unsafe {
-        command.pre_exec(before_exec);
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod autoscaler;
 mod cloud;
+pub mod cluster_api;
 pub mod demo;
 pub mod faults;
 pub mod fleet;
@@ -20,6 +21,6 @@ mod wait;
 
 pub use cloud::{Aws, Cloud, Made};
 pub use host::{Host, HostOptions, binary};
-pub use lab::{Kinds, Lab, LabOptions, is_complete};
+pub use lab::{Kinds, Lab, LabOptions, install, is_complete};
 pub use metrics::Metrics;
 pub use wait::{eventually, within};

@@ -71,6 +71,13 @@ impl ApiServer {
         Self { store: Arc::default(), wire, clock: Arc::new(clock) }
     }
 
+    /// A server whose uids are other ones than those of servers with another number, below 4,096.
+    #[must_use]
+    pub fn with_uids(self, space: u16) -> Self {
+        self.lock(USER).uid_space = space;
+        self
+    }
+
     /// Lets somebody see all changes.
     pub fn observe(&self, observer: impl Fn(&Change<'_>) + Send + Sync + 'static) {
         self.lock(USER).observer = Some(Arc::new(observer));

@@ -42,6 +42,8 @@ pub(crate) struct Store {
     pub(crate) is_evicting: bool,
     pub(crate) observer: Option<Arc<Observer>>,
     events: VecDeque<(Timestamp, Key)>,
+    /// Part of every uid: two servers with different numbers give no uid twice.
+    pub(crate) uid_space: u16,
 }
 
 impl Store {
@@ -142,7 +144,8 @@ impl Store {
         let meta = fields(&mut object["metadata"]);
         meta.remove("deletionTimestamp");
         meta.insert("name".into(), json!(key.2));
-        meta.insert("uid".into(), json!(format!("00000000-0000-4000-8000-{:012x}", self.made)));
+        let uid = format!("00000000-0000-4{:03x}-8000-{:012x}", self.uid_space, self.made);
+        meta.insert("uid".into(), json!(uid));
         meta.insert("creationTimestamp".into(), json!(whole_second(now)));
         if !key.1.is_empty() {
             meta.insert("namespace".into(), json!(key.1));

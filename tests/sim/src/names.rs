@@ -41,6 +41,51 @@ pub(crate) fn provider_id(zone: &str, id: &str) -> String {
     format!("sim:///{zone}/{id}")
 }
 
+/// A management cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Site {
+    /// With Machines of MCM's kinds, too.
+    Home,
+    /// `clusterctl move` brings objects here and back.
+    Away,
+}
+
+impl Site {
+    pub(crate) const ALL: [Self; 2] = [Self::Home, Self::Away];
+
+    /// The site of this host.
+    pub(crate) fn of(actor: &str) -> Self {
+        if actor.starts_with(HOST_AWAY) { Self::Away } else { Self::Home }
+    }
+
+    /// The beginning of its hosts' names.
+    pub(crate) fn hosts(self) -> &'static str {
+        match self {
+            Self::Home => HOST,
+            Self::Away => HOST_AWAY,
+        }
+    }
+
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Home => Self::Away,
+            Self::Away => Self::Home,
+        }
+    }
+}
+
+const HOST_AWAY: &str = "host-away-";
+
+/// VMs with this mark are those of MachinistMachines: it names a Cluster and its namespace, or is given in that form.
+pub(crate) fn is_of_cluster_api(mark: &str) -> bool {
+    mark.contains('/')
+}
+
+/// The cloud's id in a provider id.
+pub(crate) fn id_of(provider_id: &str) -> &str {
+    provider_id.rsplit('/').next().unwrap_or_default()
+}
+
 /// The volume of a claim.
 pub(crate) fn volume_of(claim: &str) -> String {
     format!("pv-{claim}")

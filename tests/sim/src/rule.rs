@@ -82,6 +82,37 @@ pub enum Rule {
     /// Never one cloud asked over and over about the removal of one VM.
     Sparing,
     NoPanic,
+    /// Never two live VMs for the key of a MachinistMachine, nor another one once the id of the first is stored.
+    OneVmForKey,
+    /// Never a create or delete sent for a MachinistMachine that is paused, whose Cluster is, or that has moved away:
+    /// from two minutes after that on, in which the host may learn of it; without faults, from five seconds on.
+    Paused,
+    /// In the end each MachinistMachine is provisioned and has one VM, and each VM belongs to one.
+    NoneLeft,
+    /// Never another id in `spec.providerID` than the first one.
+    ProviderIdStays,
+    /// Never `provisioned` taken back.
+    ProvisionedStays,
+    /// The finalizer of a MachinistMachine goes only after the VM is gone.
+    InfraFinalizerLast,
+    /// Never `Ready` False on a MachinistMachine whose VM runs, once it was provisioned: its owner would replace it.
+    RunningStaysReady,
+}
+
+impl Rule {
+    /// It is about MachinistMachines alone.
+    pub(crate) fn is_of_cluster_api(self) -> bool {
+        matches!(
+            self,
+            Self::OneVmForKey
+                | Self::Paused
+                | Self::NoneLeft
+                | Self::ProviderIdStays
+                | Self::ProvisionedStays
+                | Self::InfraFinalizerLast
+                | Self::RunningStaysReady
+        )
+    }
 }
 
 /// A rule that was broken.

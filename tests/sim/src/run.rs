@@ -10,7 +10,7 @@ use machinist_runtime::context::clock::Clock;
 use memory_api::ApiServer;
 use memory_api::wire::Wire;
 
-use crate::actors::Actors;
+use crate::actors::{Actors, ClusterApi};
 use crate::check::{MachineFact, Watchman};
 use crate::cloud::SimCloud;
 use crate::cluster::Cluster;
@@ -19,7 +19,7 @@ use crate::cluster::hosts::Hosts;
 use crate::cluster::policies::Policies;
 use crate::cluster::pools::Pools;
 use crate::faults::Faults;
-use crate::names::{CLUSTER, STRANGER, UID_TAG, provider_id};
+use crate::names::{CLUSTER, STRANGER, Site, UID_TAG, is_of_cluster_api, provider_id};
 use crate::plan::{Owners, Plan};
 use crate::progress::Progress;
 use crate::rule::{Rule, Violation};
@@ -137,7 +137,7 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
     let fleet = Fleet::new(plan, api.clone(), pools);
     let (watching, reacting, counting) = (watchman.clone(), cluster.clone(), fleet.clone());
     api.observe(move |change| {
-        watching.changed(change);
+        watching.changed(Site::Home, change);
         reacting.changed(change);
         counting.changed(change);
     });
@@ -147,13 +147,23 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
     let hosts =
         Hosts::new(plan.seed, api.clone(), cloud.clone(), wire.clone(), clock.clone(), watchman.clone())
             .with(plan.planted)
-            .judged_by(&policies);
+            .judged_by(&policies)
+            .serving(plan.cluster_api.is_some());
+    let cluster_api = plan.cluster_api.as_ref().map(|cluster_api| {
+        let (time, watching) = (clock.clone(), watchman.clone());
+        let away = ApiServer::new(wire.clone(), move || time.now()).with_uids(1);
+        away.remember(20_000);
+        away.delay_watches(plan.watch_lag);
+        away.observe(move |change| watching.changed(Site::Away, change));
+        ClusterApi::new(plan.seed, cluster_api, &hosts, away)
+    });
     let actors = Actors {
         plan: plan.clone(),
         api,
         cloud: cloud.clone(),
         cluster: cluster.clone(),
         hosts,
+        cluster_api,
         faults: faults.clone(),
         fleet,
         policies,
@@ -169,6 +179,9 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
     }
     // These two hold the world that holds them, and would keep its memory.
     actors.api.observe(|_| {});
+    if let Some(cluster_api) = &actors.cluster_api {
+        cluster_api.away.api.observe(|_| {});
+    }
     wire.heal();
     let violation = watchman.found().into_iter().next();
     let failure_story = if violation.is_some() { failure_story(&story, &wire) } else { String::new() };
@@ -191,11 +204,17 @@ fn failure_story(story: &Story, wire: &Wire) -> String {
 
 /// The acts of the play, one after the other.
 async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
-    let watchman = &actors.watchman;
     tokio::spawn(actors.cluster.clone().live());
-    tokio::spawn(actors.hosts.clone().bury());
+    let away = actors.cluster_api.as_ref().map(|cluster_api| cluster_api.away.clone());
+    tokio::spawn(actors.hosts.clone().bury(away.clone()));
     for replica in 0..plan.replicas {
         tokio::spawn(actors.hosts.clone().replica(replica));
+        if let Some(away) = &away {
+            tokio::spawn(away.clone().replica(replica));
+        }
+    }
+    if let Some(cluster_api) = &actors.cluster_api {
+        tokio::spawn(cluster_api.clone().reconcile());
     }
     let fleet = tokio::spawn(actors.fleet.clone().keep_up());
     tokio::spawn(actors.clone().collect_garbage());
@@ -203,6 +222,20 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
     // Dropped at its end: whatever is still under way then ends with it.
     let _ = tokio::time::timeout(plan.chaos, actors.clone().act()).await;
     calm(actors);
+    converge(plan, actors, wire).await;
+    if let Some(cluster_api) = &actors.cluster_api {
+        cluster_api.move_all().await;
+        converge(plan, actors, wire).await;
+    }
+    fleet.abort();
+    tokio::time::sleep(CALM_WITHIN).await;
+    silence(actors).await;
+    leaks(actors);
+}
+
+/// Waits until everything is as it is wished.
+async fn converge(plan: &Plan, actors: &Actors, wire: &Wire) {
+    let watchman = &actors.watchman;
     let begin = wire.elapsed();
     let rolled = if plan.owners == Owners::Deployments { plan.machines } else { 0 };
     let limit = CONVERGES_WITHIN + ROLLS_WITHIN * u32::try_from(rolled * 2).unwrap_or(u32::MAX);
@@ -216,15 +249,16 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
         }
         if wire.elapsed() - begin > limit {
             let is_second = seconds(actors).is_some_and(|second| second == missing);
-            let rule = if is_second { Rule::SecondVms } else { Rule::Converges };
+            let is_of_cluster_api = short_of_cluster_api(actors).is_some_and(|short| short == missing);
+            let rule = match (is_second, is_of_cluster_api) {
+                (true, _) => Rule::SecondVms,
+                (false, true) => Rule::NoneLeft,
+                (false, false) => Rule::Converges,
+            };
             return watchman.break_rule(rule, missing);
         }
         tokio::time::sleep(Duration::from_secs(30)).await;
     }
-    fleet.abort();
-    tokio::time::sleep(CALM_WITHIN).await;
-    silence(actors).await;
-    leaks(actors);
 }
 
 /// A host catches the panics of its passes, and goes on. Core's own rules are assertions of each pass.
@@ -255,6 +289,11 @@ fn calm(actors: &Actors) {
     actors.hosts.repair_clocks();
     actors.hosts.start_with_mark(CLUSTER);
     actors.api.delay_watches(Duration::ZERO);
+    if let Some(cluster_api) = &actors.cluster_api {
+        cluster_api.away.repair_clocks();
+        cluster_api.away.api.delay_watches(Duration::ZERO);
+        cluster_api.calm();
+    }
     actors.fleet.repair();
     actors.fleet.pools().calm();
     actors.cluster.repair_all();
@@ -265,7 +304,11 @@ fn calm(actors: &Actors) {
 /// Returns the difference from the wish.
 fn unfinished(actors: &Actors) -> Option<String> {
     let short = actors.fleet.is_short_of().or_else(|| left_over(actors)).or_else(|| seconds(actors));
-    short.or_else(|| actors.cluster.unfinished_update())
+    short.or_else(|| actors.cluster.unfinished_update()).or_else(|| short_of_cluster_api(actors))
+}
+
+fn short_of_cluster_api(actors: &Actors) -> Option<String> {
+    actors.cluster_api.as_ref()?.is_short_of()
 }
 
 /// A Machine without a VM should have got one by now.
@@ -350,9 +393,14 @@ fn leaks(actors: &Actors) {
     let lost = actors.cloud.look(|vm| {
         let id = provider_id(&vm.zone, &vm.id);
         let is_known = known.contains(&id) || strangers.contains(&vm.id);
-        (vm.state != simcloud::VmState::Terminated && !is_known).then_some(id)
+        let is_others = vm.tags.get("cluster").is_some_and(|mark| is_of_cluster_api(mark));
+        (vm.state != simcloud::VmState::Terminated && !is_known && !is_others).then_some(id)
     });
     if !lost.is_empty() {
         actors.watchman.break_rule(Rule::NoLeak, format!("VMs of no Machine: {}", lost.join(", ")));
+    }
+    let left = actors.cluster_api.as_ref().and_then(ClusterApi::left_over);
+    if let Some(left) = left {
+        actors.watchman.break_rule(Rule::NoneLeft, left);
     }
 }

@@ -72,5 +72,12 @@ hunts! {
     a_second_vm_that_never_goes_is_found: LeavesTheSecond;
     a_node_of_another_vm_that_is_written_is_found: WritesOthersNodes;
     machines_that_are_failed_together_for_the_names_of_their_nodes_are_found: GivesUpForNames;
+    a_second_vm_for_a_key_is_found: CreatesTwiceForKeys;
+    a_call_for_a_paused_machine_is_found: OverlooksPauses;
+    a_vm_of_no_machinist_machine_is_found: LeaksInfraVms;
+    a_provider_id_that_changes_is_found: RewritesProviderIds;
+    a_provision_that_is_taken_back_is_found: TakesProvisionedBack;
+    a_finalizer_that_goes_before_the_vm_of_its_key_is_found: ForgetsInfraVms;
+    a_running_vm_that_is_called_stopped_is_found: CallsTheRunningStopped;
     a_host_that_takes_doubt_for_a_clear_no_is_found: DeniesDoubt;
 }

@@ -12,7 +12,7 @@ struct Generated {
     arguments: &'static [&'static str],
 }
 
-const ALL: [Generated; 2] = [
+const ALL: [Generated; 3] = [
     Generated {
         files: "deploy/crds, deploy/clusterctl/crds",
         package: "machinist-api",
@@ -24,6 +24,13 @@ const ALL: [Generated; 2] = [
         package: "machinist",
         binary: "machinist",
         arguments: &["reference", "deploy/reference"],
+    },
+    // Last: it reads the definitions.
+    Generated {
+        files: "deploy/clusterctl/infrastructure-machinist",
+        package: "cluster-api",
+        binary: "cluster-api",
+        arguments: &["components", "deploy"],
     },
 ];
 

@@ -103,6 +103,11 @@ pub(crate) fn build_control_plane(binaries: &Path) -> Result<()> {
     Line::new(binaries.join("control-plane")).with(&["build"]).run()
 }
 
+/// Cluster API's programs, by the binary that cargo has built into this folder, as above.
+pub(crate) fn build_cluster_api(binaries: &Path) -> Result<()> {
+    Line::new(binaries.join("cluster-api")).with(&["build"]).run()
+}
+
 /// moto, by the binary that cargo has built into this folder. An installation in the cache is not repeated.
 pub(crate) fn prepare_emulators(binaries: &Path) -> Result<()> {
     Line::new(binaries.join("ec2")).with(&["prepare"]).run()?;

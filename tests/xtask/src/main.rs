@@ -86,7 +86,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Regenerate the files that are generated from code: deploy/crds and deploy/reference
+    /// Regenerate the files of deploy that are generated from code
     Generate,
     /// Check the dependencies against the advisory database
     ///

@@ -91,7 +91,7 @@ impl Name {
             Self::Build => "everything is compiled, tests too",
             Self::Components => "drivers and hostile components are compiled",
             Self::ControlPlane => {
-                "etcd and kube-apiserver for the tests (the first time: six to seven minutes)"
+                "etcd, kube-apiserver and Cluster API for the tests (the first time: ten to thirteen minutes)"
             }
             Self::Emulators => {
                 "moto and a registry, the EC2 and the OCI registry of the tests (the first time: a minute or two)"
@@ -118,7 +118,9 @@ impl Name {
             Self::ControlPlane => {
                 // Compiling what is compiled costs a second, and this step can be asked for alone.
                 test(&["--no-run"])?;
-                launch::build_control_plane(&paths::binaries("debug")?)
+                let binaries = paths::binaries("debug")?;
+                launch::build_control_plane(&binaries)?;
+                launch::build_cluster_api(&binaries)
             }
             Self::Emulators => {
                 // As above.

@@ -24,10 +24,12 @@ pub struct OwnerMachine {
     pub metadata: ObjectMeta,
     #[serde(deserialize_with = "lenient::or_empty")]
     pub spec: OwnerMachineSpec,
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub status: OwnerMachineStatus,
 }
 
 kind!(OwnerMachine, of: crate::infrastructure::cluster_api, scope: NamespaceResourceScope, named: "Machine", plural: "machines",
-    fields: ["metadata" => metadata, "spec" => spec]);
+    fields: ["metadata" => metadata, "spec" => spec, "status" => status]);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -43,6 +45,25 @@ pub struct OwnerMachineSpec {
     /// The failure domain that the VM must be in; empty: any.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub failure_domain: String,
+    /// The id of its VM, which its Node has as well; empty: there is none yet.
+    #[serde(rename = "providerID", deserialize_with = "lenient::or_empty")]
+    pub provider_id: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerMachineStatus {
+    /// Its Node, once it has joined.
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub node_ref: NodeReference,
+}
+
+/// A reference to a Node of the workload cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeReference {
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub name: String,
 }
 
 /// The bootstrap data of a Machine.
@@ -154,9 +175,10 @@ mod tests {
                     "apiGroup": "infrastructure.machinist.dev", "kind": "MachinistMachine", "name": "m",
                 },
                 "failureDomain": "a",
+                "providerID": "sim:///a/vm-1",
                 "version": "v1.36.0",
             },
-            "status": { "phase": "Pending" },
+            "status": { "phase": "Pending", "nodeRef": { "name": "n" } },
         }))
         .unwrap();
         assert_eq!(machine.cluster(), Some("c"));
@@ -165,6 +187,10 @@ mod tests {
         assert_eq!(reference.named("infrastructure.machinist.dev", "MachinistMachine"), Some("m"));
         assert_eq!(reference.named("infrastructure.cluster.x-k8s.io", "MachinistMachine"), None);
         assert_eq!(machine.spec.failure_domain, "a");
+        assert_eq!(
+            (machine.spec.provider_id.as_str(), machine.status.node_ref.name.as_str()),
+            ("sim:///a/vm-1", "n")
+        );
 
         let cluster: OwnerCluster = serde_json::from_value(json!({
             "metadata": { "name": "c" },

@@ -10,15 +10,19 @@
 //! | [`cluster`] | `MachinistCluster` and its template: what the Machines of a cluster share |
 //! | [`identity`] | `MachinistIdentity`: credentials that several namespaces may use |
 //! | [`cluster_api`] | the kinds of Cluster API that such a provider reads |
+//! | [`node_groups`] | the kinds of Cluster API that are node groups of cluster-autoscaler |
+//! | [`autoscaler`] | names that cluster-autoscaler's users write on MachineDeployments of both groups |
 //! | [`names`] | labels, annotations and finalizers |
 //! | `definitions` | what their definitions have beside schemas |
 
+pub mod autoscaler;
 pub mod cluster;
 pub mod cluster_api;
 mod definitions;
 pub mod identity;
 pub mod machine;
 pub mod names;
+pub mod node_groups;
 pub mod template;
 
 pub use cluster::{MachinistCluster, MachinistClusterTemplate};

@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 use crate::admin::DebugAccess;
 
 use super::value::{Count, LogFormat, Problems};
-use super::{ElectionFlags, ProcessFlags, RunFlags, plugins};
+use super::{AutoscalerSettings, ElectionFlags, ProcessFlags, RunFlags, plugins};
 
 /// Flags that are valid, one by one and together.
 pub(crate) struct Checked {
@@ -38,6 +38,7 @@ pub(crate) struct Checked {
     pub(crate) host: HostSettings,
     /// The settings of the tenant without the name of the cluster.
     pub(crate) settings: Settings,
+    pub(crate) autoscaler: AutoscalerSettings,
 }
 
 impl RunFlags {
@@ -52,6 +53,7 @@ impl RunFlags {
         let profiling = problems.take(&process.profiling);
         let (control, target) = clusters(process, &mut problems);
         let (leader_elect, lease) = election(&self.election, &mut problems);
+        let settings = self.settings(&mut problems);
         let checked = Checked {
             address,
             debug_access: problems.take(&process.debug_access),
@@ -64,21 +66,27 @@ impl RunFlags {
             target,
             rate: self.requests.rate(&mut problems),
             host: self.host(&mut problems),
-            settings: Settings {
-                secrets: self.secrets.rules(&mut problems),
-                controllers: problems.take(&process.controllers),
-                cluster_api: problems.take(&process.cluster_api),
-                sets: self.owners.sets(&mut problems),
-                holds_autoscaler: self.owners.holds_autoscaler(&mut problems),
-                concurrent_reconciles: (problems.take(&process.concurrent_syncs).0 as usize)
-                    .saturating_mul(self.binary.queues()),
-                resync: problems.take(&process.min_resync_period),
-                ..self.machines.settings(&mut problems)
-            }
-            .with_pauses(),
+            autoscaler: self.autoscaler.settings(&settings, &mut problems),
+            settings,
         };
         self.unused.check(profiling, &mut problems);
         problems.none_or(checked, self.binary.help())
+    }
+
+    fn settings(&self, problems: &mut Problems) -> Settings {
+        let process = &self.process;
+        Settings {
+            secrets: self.secrets.rules(problems),
+            controllers: problems.take(&process.controllers),
+            cluster_api: problems.take(&process.cluster_api),
+            sets: self.owners.sets(problems),
+            holds_autoscaler: self.owners.holds_autoscaler(problems),
+            concurrent_reconciles: (problems.take(&process.concurrent_syncs).0 as usize)
+                .saturating_mul(self.binary.queues()),
+            resync: problems.take(&process.min_resync_period),
+            ..self.machines.settings(problems)
+        }
+        .with_pauses()
     }
 
     fn host(&self, problems: &mut Problems) -> HostSettings {

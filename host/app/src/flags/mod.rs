@@ -15,6 +15,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `machines`, `plugins` | flags by group |
+//! | `autoscaler` | addresses and certificates for cluster-autoscaler |
 //! | `controllers` | parses `--controllers` |
 //! | `cluster_api` | parses `--cluster-api` |
 //! | `check` | flags to settings |
@@ -24,6 +25,7 @@
 //! | `without_subcommand` | command lines of machine-controller-manager without a subcommand |
 //! | `unused` | flags that have no effect here |
 
+mod autoscaler;
 mod binary_name;
 mod check;
 mod cluster_api;
@@ -48,6 +50,8 @@ use machinist_runtime::context::settings::{ClusterApi, Controllers, Settings};
 
 use crate::admin::DebugAccess;
 
+use autoscaler::AutoscalerFlags;
+pub(crate) use autoscaler::AutoscalerSettings;
 pub(crate) use binary_name::BinaryName;
 pub(crate) use command_line::CommandLine;
 use machines::{MachineFlags, OwnerFlags, SecretFlags};
@@ -79,6 +83,8 @@ pub(crate) struct RunFlags {
     pub(crate) secrets: SecretFlags,
     #[command(flatten)]
     pub(crate) owners: OwnerFlags,
+    #[command(flatten)]
+    pub(crate) autoscaler: AutoscalerFlags,
     #[command(flatten)]
     pub(crate) requests: RequestFlags,
     #[command(flatten)]

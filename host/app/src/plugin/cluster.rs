@@ -14,6 +14,9 @@ use crate::args::ClusterFlags;
 use crate::cluster::client_of;
 use crate::plugin::ship::ownership::MANAGER;
 
+/// How often a ConfigMap is read and written that the host wrote its status into meanwhile.
+pub(crate) const ATTEMPTS: usize = 5;
+
 /// The ConfigMaps of the namespace.
 pub(crate) async fn config_maps(flags: &ClusterFlags) -> anyhow::Result<Api<ConfigMap>> {
     Ok(Api::namespaced(client_of(&flags.access).await?, &flags.namespace))
@@ -47,6 +50,23 @@ pub(crate) async fn patch(
 ) -> anyhow::Result<ConfigMap> {
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
     api.patch(name, &params, &Patch::Merge(patch)).await.map_err(|error| explained(error, task))
+}
+
+/// As [`patch`], if the ConfigMap has this version still. `false` when it has another: the host writes its status there
+/// at any time, so that who reads and then writes has to begin again.
+pub(crate) async fn patch_version(
+    api: &Api<ConfigMap>,
+    name: &str,
+    (version, mut changes): (Option<&str>, Value),
+    task: &str,
+) -> anyhow::Result<bool> {
+    changes["metadata"]["resourceVersion"] = version.into();
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    match api.patch(name, &params, &Patch::Merge(changes)).await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.is_conflict() => Ok(false),
+        Err(error) => Err(explained(error, task)),
+    }
 }
 
 /// The status annotation, which the host writes.

@@ -26,7 +26,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use machinist_autoscaler::metrics::CallMetrics;
 use machinist_plugin_host::{CacheKey, HostSettings, PluginHost};
+use machinist_runtime::autoscaler::NodeGroups;
 use machinist_runtime::context::clock::Clock;
 use machinist_runtime::context::settings::{Controllers, Settings};
 use machinist_runtime::metrics::Metrics;
@@ -43,7 +45,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::COMPILE;
 use crate::admin::{self, AdminSources, DebugAccess, Refusals, Reviewer};
-use crate::flags::{CommandLine, LogFormat, ProcessFlags};
+use crate::flags::{AutoscalerSettings, CommandLine, LogFormat, ProcessFlags};
 use crate::run::counters::LeaseCounters;
 use crate::run::failures::PluginFailures;
 use crate::run::plugin_host_port::PluginHostPort;
@@ -78,9 +80,9 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
     let identity = identity();
-    let refusals = Refusals::default();
+    let (refusals, autoscaler_calls) = (Refusals::default(), CallMetrics::default());
     let sources = AdminSources {
-        registry: Arc::new(registry(&metrics, host.as_ref(), &refusals)),
+        registry: Arc::new(registry(&metrics, host.as_ref(), &refusals, &autoscaler_calls)),
         refusals,
         insight: metrics.machine_queries().clone(),
         plugins: host.clone(),
@@ -94,6 +96,7 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
         stop: stop.clone(),
     };
     admin::serve(checked.address, sources).await?;
+    let node_groups = serve_autoscaler(checked.autoscaler, &autoscaler_calls, &stop).await?;
     stop_on_signals(stop.clone())?;
     if !start::wait_for_kinds(&clients.control, &checked.settings, &stop).await {
         return Ok(());
@@ -133,6 +136,7 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
         seed: rand::rng().random(),
         identity,
         metrics,
+        node_groups,
     };
     if let Some(host) = host.clone() {
         let (client, namespace) = (tenant.control.clone(), tenant.plugin_namespace.clone());
@@ -150,6 +154,20 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
     info!("stopped");
     drop(leads);
     Ok(())
+}
+
+/// Serves cluster-autoscaler, if it is served. It gets answers once the controllers run.
+async fn serve_autoscaler(
+    settings: AutoscalerSettings,
+    calls: &CallMetrics,
+    stop: &CancellationToken,
+) -> anyhow::Result<Option<NodeGroups>> {
+    if settings.endpoints.is_empty() {
+        return Ok(None);
+    }
+    let groups = NodeGroups::new(settings.serves_clusters());
+    machinist_autoscaler::serve(settings.endpoints, settings.tls, &groups, calls, stop).await?;
+    Ok(Some(groups))
 }
 
 fn ports(host: Option<&PluginHost>, failures: Arc<PluginFailures>) -> Ports {
@@ -244,8 +262,14 @@ fn plugin_namespace(flags: &ProcessFlags) -> String {
     if own.is_empty() { flags.namespace.clone() } else { own.clone() }
 }
 
-fn registry(metrics: &Metrics, host: Option<&PluginHost>, refusals: &Refusals) -> Registry {
+fn registry(
+    metrics: &Metrics,
+    host: Option<&PluginHost>,
+    refusals: &Refusals,
+    autoscaler_calls: &CallMetrics,
+) -> Registry {
     let mut registry = Registry::default();
+    autoscaler_calls.register(&mut registry);
     process_metrics::register(&mut registry);
     refusals.register(&mut registry);
     metrics.register(&mut registry);

@@ -54,7 +54,7 @@ pub fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// Returns a quantity in billionths. `None` for an invalid or too large one.
-fn amount(text: &str) -> Option<i128> {
+pub(crate) fn amount(text: &str) -> Option<i128> {
     let end =
         text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '+' || c == '-')).unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);

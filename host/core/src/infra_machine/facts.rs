@@ -25,6 +25,8 @@ pub struct InfraMachineView {
     pub bootstrap: BootstrapFact,
     /// The credentials of the cloud.
     pub identity: IdentityFact,
+    /// The mark that its VM would get, if this host has it for the VMs of its own Machines.
+    pub reserved_mark: Option<String>,
     /// The failure domain that the VM has to be in: as noted with its key, else as its Machine asks for it.
     pub failure_domain: Option<FailureDomain>,
     /// Its status says that the VM was provided. It stays so.

@@ -8,7 +8,11 @@ use super::facts::{BootstrapFact, ClusterFact, IdentityFact, InfraMachineView, O
 
 /// Returns what must come before any request about a new VM, in the order in which Cluster API provides it.
 pub(super) fn of_creation(view: &InfraMachineView) -> Option<InfraConclusion> {
-    of_owner(view).or_else(|| of_cluster(view)).or_else(|| of_identity(view)).or_else(|| of_placement(view))
+    of_owner(view)
+        .or_else(|| of_cluster(view))
+        .or_else(|| of_mark(view))
+        .or_else(|| of_identity(view))
+        .or_else(|| of_placement(view))
 }
 
 /// The finalizer waits for the owner, too: a MachineSet edits its new objects once more, and an early write of others
@@ -37,6 +41,17 @@ fn of_cluster(view: &InfraMachineView) -> Option<InfraConclusion> {
         }
     };
     Some(waits(view, InfraReason::WaitingForCluster, message))
+}
+
+/// VMs with the mark of this host's own Machines are deleted when none of those has them, for example after a move of
+/// their objects to another management cluster.
+fn of_mark(view: &InfraMachineView) -> Option<InfraConclusion> {
+    let mark = view.reserved_mark.as_ref()?;
+    let message = format!(
+        "{mark} is the mark of VMs of machine-controller-manager's Machines, given by --cluster-id: set another clusterID in \
+         the spec of the infrastructure cluster"
+    );
+    Some(waits(view, InfraReason::InvalidSpec, message))
 }
 
 /// Returns what a call of the driver waits for, also one that deletes.

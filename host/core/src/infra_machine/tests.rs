@@ -24,6 +24,7 @@ fn fresh() -> InfraMachineView {
         contested_by: Vec::new(),
         bootstrap: BootstrapFact::Ready,
         identity: IdentityFact::Ready,
+        reserved_mark: None,
         failure_domain: None,
         is_provisioned: false,
         reported: None,
@@ -408,4 +409,20 @@ fn addresses_that_core_would_refuse_are_left_out() {
     let many: Vec<Address> =
         (0..300).map(|n| address("InternalIP", &format!("10.0.{}.{n}", n / 256))).collect();
     assert_eq!(addresses::valid(&many).len(), 256);
+}
+
+#[test]
+fn a_mark_of_the_hosts_own_machines_makes_no_vm_and_keeps_those_that_are_there() {
+    let reserved = |mut view: InfraMachineView| {
+        view.reserved_mark = Some("shoot".to_owned());
+        view
+    };
+    let (effects, end) = run(&reserved(fresh()), |_| None);
+    assert!(effects.is_empty(), "{effects:?}");
+    assert_eq!(end.reason, InfraReason::InvalidSpec);
+    assert!(end.message.contains("shoot") && end.message.contains("clusterID"), "{}", end.message);
+    let (_, end) = run(&reserved(provisioned()), |_| None);
+    assert_eq!(end.reason, InfraReason::InstanceRunning);
+    let (effects, _) = run(&reserved(deleting(provisioned())), |_| None);
+    assert!(effects.contains(&"delete-vm"), "{effects:?}");
 }

@@ -28,6 +28,8 @@ pub(crate) enum WatchedKind {
     InfraIdentities,
     OwnerMachines,
     OwnerClusters,
+    OwnerSets,
+    OwnerDeployments,
 }
 
 impl From<Kind> for WatchedKind {

@@ -129,7 +129,7 @@ pub(crate) async fn feed<T>(
 }
 
 /// Versions are decimal numbers of any length; any other text is never later.
-fn is_later(version: &str, than: &str) -> bool {
+pub(crate) fn is_later(version: &str, than: &str) -> bool {
     let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
     is_number && (version.len(), version) > (than.len(), than)
 }

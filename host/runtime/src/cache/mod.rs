@@ -23,7 +23,7 @@ mod refresh;
 mod store;
 
 pub(crate) use backoff::{WatchedKind, backoff};
-pub(crate) use feed::{Change, feed};
+pub(crate) use feed::{Change, feed, is_later};
 pub(crate) use groups::Groups;
 pub(crate) use refresh::Refresh;
 pub(crate) use store::{Store, StoreReader};

@@ -16,6 +16,10 @@ pub(crate) enum Key {
     InfraMachine(ObjectKey),
     /// Settings that the machines of a cluster of Cluster API share.
     InfraCluster(ObjectKey),
+    /// A MachinistIdentity, for its finalizer.
+    InfraIdentity(ObjectKey),
+    /// A Secret with the credentials of machines of Cluster API, for its finalizer. No watch shows it.
+    InfraSecret(ObjectKey),
     /// A template of machines for Cluster API.
     InfraTemplate(ObjectKey),
 }
@@ -31,6 +35,7 @@ impl Key {
             Self::Deployment(_) => "machinedeployment",
             Self::InfraMachine(_) => "machinistmachine",
             Self::InfraCluster(_) => "machinistcluster",
+            Self::InfraIdentity(_) | Self::InfraSecret(_) => "machinistidentity",
             Self::InfraTemplate(_) => "machinistmachinetemplate",
         }
     }
@@ -44,7 +49,9 @@ impl Key {
             | Self::Deployment(key)
             | Self::InfraMachine(key)
             | Self::InfraCluster(key)
-            | Self::InfraTemplate(key) => key,
+            | Self::InfraTemplate(key)
+            | Self::InfraIdentity(key)
+            | Self::InfraSecret(key) => key,
         }
     }
 
@@ -58,6 +65,7 @@ impl Key {
             Self::Deployment(_) => Kind::Deployment,
             Self::InfraMachine(_) => Kind::InfraMachine,
             Self::InfraCluster(_) => Kind::InfraCluster,
+            Self::InfraIdentity(_) | Self::InfraSecret(_) => Kind::InfraIdentity,
             Self::InfraTemplate(_) => Kind::InfraTemplate,
         }
     }

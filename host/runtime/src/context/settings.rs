@@ -84,6 +84,14 @@ impl ClusterApi {
     pub fn is_served(&self) -> bool {
         *self != Self::Off
     }
+
+    /// Returns the one namespace in which they are served.
+    pub fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::Off | Self::EveryNamespace => None,
+            Self::Namespace(namespace) => Some(namespace),
+        }
+    }
 }
 
 /// The Leases of a leader.
@@ -142,7 +150,11 @@ impl Controllers {
             Key::Set(_) => self.sets,
             Key::Deployment(_) => self.deployments,
             // They are watched only where they are served.
-            Key::InfraMachine(_) | Key::InfraCluster(_) | Key::InfraTemplate(_) => true,
+            Key::InfraMachine(_)
+            | Key::InfraCluster(_)
+            | Key::InfraTemplate(_)
+            | Key::InfraIdentity(_)
+            | Key::InfraSecret(_) => true,
         }
     }
 }

@@ -123,6 +123,9 @@ impl TenantState {
             Key::Deployment(key) => self.deployments.get(key).is_some(),
             Key::InfraMachine(key) => self.infra.machines.get(key).is_some(),
             Key::InfraCluster(key) => self.infra.clusters.get(key).is_some(),
+            Key::InfraIdentity(key) => self.infra.identities.get(key).is_some(),
+            // It is read when it is reconciled.
+            Key::InfraSecret(_) => true,
             Key::InfraTemplate(key) => self.infra.templates.get(key).is_some(),
         }
     }
@@ -137,6 +140,8 @@ impl TenantState {
             Key::Deployment(key) => self.deployments.is_unreadable(key),
             Key::InfraMachine(key) => self.infra.machines.is_unreadable(key),
             Key::InfraCluster(key) => self.infra.clusters.is_unreadable(key),
+            Key::InfraIdentity(key) => self.infra.identities.is_unreadable(key),
+            Key::InfraSecret(_) => false,
             Key::InfraTemplate(key) => self.infra.templates.is_unreadable(key),
         }
     }
@@ -151,6 +156,8 @@ impl TenantState {
             Key::Deployment(key) => self.deployments.get(key)?.metadata.uid.clone(),
             Key::InfraMachine(key) => self.infra.machines.get(key)?.metadata.uid.clone(),
             Key::InfraCluster(key) => self.infra.clusters.get(key)?.metadata.uid.clone(),
+            Key::InfraIdentity(key) => self.infra.identities.get(key)?.metadata.uid.clone(),
+            Key::InfraSecret(_) => None,
             Key::InfraTemplate(key) => self.infra.templates.get(key)?.metadata.uid.clone(),
         }
     }

@@ -99,9 +99,14 @@ impl Index {
         }
     }
 
+    /// Some object of this kind cannot be decoded, and there is no copy of it.
+    pub(super) fn has_unknown(&self, kind: Kind) -> bool {
+        self.unknown.iter().any(|(of, _)| *of == kind)
+    }
+
     /// Objects that use this one.
     pub(super) fn users(&self, key: &Key) -> Users {
-        let unknown = |kind: Kind| self.unknown.iter().any(|(of, _)| *of == kind);
+        let unknown = |kind| self.has_unknown(kind);
         let (known, may_be_more) = match key {
             Key::Secret(secret) => (self.by_secret.count(secret), unknown(Kind::Class)),
             Key::Class(class) => (self.by_class.count(class), unknown(Kind::Machine)),
@@ -110,7 +115,9 @@ impl Index {
             | Key::Deployment(_)
             | Key::InfraMachine(_)
             | Key::InfraCluster(_)
-            | Key::InfraTemplate(_) => (0, false),
+            | Key::InfraTemplate(_)
+            | Key::InfraIdentity(_)
+            | Key::InfraSecret(_) => (0, false),
         };
         Users { known, may_be_more }
     }

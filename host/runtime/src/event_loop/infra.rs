@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachine, OwnerMachineSpec};
 use machinist_api::infrastructure::names::{annotations, labels};
 use machinist_api::infrastructure::{
     self, MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
@@ -57,6 +57,7 @@ impl Engine {
         }
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         self.infra_index.machine(&change.key, old, new);
+        self.machine_uses_identity(change);
         let key = Key::InfraMachine(change.key.clone());
         let uid =
             |machine: Option<&MachinistMachine>| machine.and_then(|machine| machine.metadata.uid.clone());
@@ -86,6 +87,7 @@ impl Engine {
         if self.is_unreadable(Kind::InfraCluster, change) {
             return;
         }
+        self.cluster_uses_identity(change);
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         if old.map(|old| &old.spec) != new.map(|new| &new.spec) {
             for cluster in [old, new].into_iter().flatten() {
@@ -120,6 +122,7 @@ impl Engine {
             }
             self.retry_templates(|_, _| true);
         }
+        self.identity_changed(change);
         self.seen_change(Kind::InfraIdentity, change);
     }
 
@@ -141,8 +144,11 @@ impl Engine {
             }
         }
         let facts = |machine: Option<&OwnerMachine>| {
-            machine
-                .map(|machine| (machine.metadata.uid.clone(), machine.spec.clone(), cluster(Some(machine))))
+            machine.map(|machine| {
+                // Cluster API has copied the id from here.
+                let spec = OwnerMachineSpec { provider_id: String::new(), ..machine.spec.clone() };
+                (machine.metadata.uid.clone(), spec, cluster(Some(machine)))
+            })
         };
         if facts(old) != facts(new) {
             for machine in [infra(old), infra(new)].into_iter().flatten() {

@@ -8,11 +8,12 @@
 //! | `changes` | which keys a change requeues, and with which priority |
 //! | `owners` | requeues sets and deployments |
 //! | `index`, `relations` | which objects depend on which, by their Node, VM, cloud account and the gate |
-//! | `infra` | requeues the kinds for Cluster API |
+//! | `infra`, `identities` | requeues the kinds for Cluster API, and the credentials that they use |
 //! | `own_writes` | recognises the events of a reconcile's own writes |
 //! | `queries` | answers questions about one key |
 
 mod changes;
+mod identities;
 mod index;
 mod infra;
 mod own_writes;
@@ -42,7 +43,7 @@ use crate::controllers::classes::finalizers;
 use crate::controllers::facts::machine::observe::RetryFacts;
 use crate::controllers::state::TenantState;
 use crate::controllers::{
-    infra_cluster, infra_machine, infra_template, machine, machine_deployment, machine_set,
+    infra_cluster, infra_identity, infra_machine, infra_template, machine, machine_deployment, machine_set,
 };
 use crate::driver_calls::call_slots::CloudAccount;
 use crate::driver_calls::slots::{ReconcileSlot, ReconcileSlots};
@@ -64,6 +65,7 @@ const INFRA_KINDS: [Kind; 6] = [
     Kind::OwnerCluster,
 ];
 
+use identities::IdentityIndex;
 use index::Index;
 use infra::InfraIndex;
 use own_writes::OwnWrites;
@@ -98,6 +100,7 @@ pub(crate) struct Engine {
     index: Index,
     owners: Owners,
     infra_index: InfraIndex,
+    identities: IdentityIndex,
     own_writes: OwnWrites,
     /// Keys that are due and whose own writes are not in the caches yet.
     parked: BTreeMap<Key, Priority>,
@@ -151,6 +154,7 @@ impl Engine {
             index: Index::default(),
             owners: Owners::default(),
             infra_index: InfraIndex::default(),
+            identities: IdentityIndex::default(),
             own_writes: OwnWrites::default(),
             parked: BTreeMap::new(),
             gathered: BTreeSet::new(),
@@ -273,6 +277,7 @@ impl Engine {
         let owner_tree = self.owner_tree(&key);
         let contested_by = self.contested_by(&key);
         let infra_machines = self.machines_of_infra_cluster(&key);
+        let identity_users = self.identity_users(&key);
         let is_unreadable = self.tenant.is_unreadable(&key);
         let freshness = if self.barrier.is_in_doubt(&key) { Freshness::InDoubt } else { Freshness::Current };
         let span = info_span!("pass", controller = key.controller(), object = %key.object());
@@ -301,6 +306,10 @@ impl Engine {
                 Key::InfraCluster(object) => {
                     infra_cluster::run(&tenant, &context, object, &infra_machines).await
                 }
+                Key::InfraIdentity(object) => {
+                    infra_identity::identity(&tenant, &context, object, &identity_users).await
+                }
+                Key::InfraSecret(object) => infra_identity::secret(&context, object, &identity_users).await,
                 Key::InfraTemplate(object) => infra_template::run(&tenant, &context, object).await,
             }
         };
@@ -360,7 +369,8 @@ impl Engine {
             }
         }
         self.requeue(key.clone(), report.wake, report.cloud, (priority, jitter), now);
-        if !self.tenant.has(&key) {
+        let is_unused = matches!(key, Key::InfraSecret(_)) && report.wake == Requeue::Gone;
+        if is_unused || !self.tenant.has(&key) {
             // The object was deleted during the reconcile: entries added since then would never be removed.
             self.forget(&key);
         } else if report.ended.is_some() && report.ended == self.tenant.uid(&key) {

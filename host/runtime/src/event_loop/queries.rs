@@ -60,6 +60,7 @@ impl Engine {
             Key::Deployment(_) => QueueName::MachineDeployment,
             Key::InfraMachine(_) => QueueName::MachinistMachine,
             Key::InfraCluster(_) => QueueName::MachinistCluster,
+            Key::InfraIdentity(_) | Key::InfraSecret(_) => QueueName::MachinistIdentity,
             Key::InfraTemplate(_) => QueueName::MachinistMachineTemplate,
             Key::Machine(machine) => {
                 let machine = self.tenant.machines.get(machine);

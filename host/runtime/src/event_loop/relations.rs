@@ -94,7 +94,9 @@ impl Engine {
             | Key::Set(_)
             | Key::Deployment(_)
             | Key::InfraCluster(_)
-            | Key::InfraTemplate(_) => None,
+            | Key::InfraTemplate(_)
+            | Key::InfraIdentity(_)
+            | Key::InfraSecret(_) => None,
         }
     }
 

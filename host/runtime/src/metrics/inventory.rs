@@ -318,9 +318,10 @@ fn reconciles(
         | QueueName::SafetyApiServer => controllers.machines,
         QueueName::MachineSet | QueueName::SafetyOvershooting => controllers.sets,
         QueueName::MachineDeployment => controllers.deployments,
-        QueueName::MachinistMachine | QueueName::MachinistCluster | QueueName::MachinistMachineTemplate => {
-            serves_cluster_api
-        }
+        QueueName::MachinistMachine
+        | QueueName::MachinistCluster
+        | QueueName::MachinistMachineTemplate
+        | QueueName::MachinistIdentity => serves_cluster_api,
     };
     let mut unfinished = queue.unfinished(now).to_vec();
     unfinished.retain(|(queue_name, ..)| is_run(*queue_name));

@@ -26,6 +26,8 @@ pub(crate) enum QueueName {
     MachinistMachine,
     MachinistCluster,
     MachinistMachineTemplate,
+    /// Credentials for Cluster API.
+    MachinistIdentity,
     /// Nodes without a Machine.
     Node,
     /// VMs without a Machine.
@@ -37,7 +39,7 @@ pub(crate) enum QueueName {
 }
 
 impl QueueName {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Secret,
         Self::MachineClass,
         Self::Machine,
@@ -47,6 +49,7 @@ impl QueueName {
         Self::MachinistMachine,
         Self::MachinistCluster,
         Self::MachinistMachineTemplate,
+        Self::MachinistIdentity,
         Self::Node,
         Self::SafetyOrphanVms,
         Self::SafetyApiServer,
@@ -65,6 +68,7 @@ impl QueueName {
             Self::MachinistMachine => "machinistmachine",
             Self::MachinistCluster => "machinistcluster",
             Self::MachinistMachineTemplate => "machinistmachinetemplate",
+            Self::MachinistIdentity => "machinistidentity",
             Self::Node => "node",
             Self::SafetyOrphanVms => "machinesafetyorphanvms",
             Self::SafetyApiServer => "machinesafetyapiserver",
@@ -182,7 +186,7 @@ impl QueueMetrics {
     }
 
     /// Returns, of the running reconciles, the sum of their times and the longest, in seconds, for each part.
-    pub(super) fn unfinished(&self, now: Timestamp) -> [(QueueName, f64, f64); 13] {
+    pub(super) fn unfinished(&self, now: Timestamp) -> [(QueueName, f64, f64); QueueName::ALL.len()] {
         let running = self.running();
         QueueName::ALL.map(|queue_name| {
             let times = running.values().filter(|(of, _)| *of == queue_name);

@@ -331,10 +331,11 @@ impl Search {
         let are_all_plain = listings.iter().flat_map(|listing| &listing.vms).all(is_owned);
         let nodes = || on_nodes(&self.watch.tenant);
         let kin = || self.seen.kin();
+        let infrastructure = || owners::infrastructure(&self.watch.tenant);
         let cached = if are_all_plain {
             VmOwners::default()
         } else {
-            owners::cached(machines).with_kin(kin()).with_nodes(nodes())
+            owners::cached(machines).with_kin(kin()).with_nodes(nodes()).with_infrastructure(infrastructure())
         };
         let whose = |vm: &Listed| if is_owned(vm) { VmOwnership::Owned } else { ownership(vm, &cached) };
         let mut sightings = self.sightings.clone();
@@ -345,6 +346,7 @@ impl Search {
             return Ok(findings);
         }
         let live = owners::live(&self.watch).await?.with_kin(kin()).with_nodes(nodes());
+        let live = live.with_infrastructure(infrastructure());
         if !self.watch.may_act() {
             return Ok(Findings::default());
         }

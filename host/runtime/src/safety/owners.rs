@@ -8,15 +8,18 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
 use kube::api::ListParams;
 use kube::core::Request;
+use machinist_api::infrastructure::names::annotations;
 use machinist_api::{Machine, names};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::safety::orphans::{SeenUids, VmOwner, VmOwners};
+use machinist_core::safety::orphans::{InfrastructureVms, SeenUids, VmOwner, VmOwners};
 use machinist_core::value::id::{Name, ObjectKey, ProviderId, Uid};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::SafetyWatch;
 use crate::client::errors::within_deadline;
+use crate::controllers::objects::metadata::annotation;
+use crate::controllers::state::TenantState;
 
 /// Machines a page: some megabytes at most.
 const PAGE: u32 = 500;
@@ -42,6 +45,17 @@ pub(super) fn cached(machines: &Cached) -> VmOwners {
 /// As the API server has them at this moment.
 pub(super) async fn live(watch: &SafetyWatch) -> Result<VmOwners, ActError> {
     Ok(VmOwners::new(live_machines(watch).await?.iter().map(LiveMachine::owner)))
+}
+
+/// The VMs of MachinistMachines, as the cache has them.
+pub(super) fn infrastructure(tenant: &TenantState) -> InfrastructureVms {
+    let mut all = InfrastructureVms::default();
+    for (_, machine) in tenant.infra.machines.all() {
+        let key = annotation(&machine.metadata, annotations::MACHINE_KEY);
+        all.keys.extend(key.map(Uid::new));
+        all.vms.extend(machine.provider_id().map(ProviderId::new));
+    }
+    all
 }
 
 /// A Machine as far as it can own a VM or a Node. Decoded without its schema, so that an invalid one still owns its VM,

@@ -29,6 +29,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::autoscaler::{ClusterApiFeeds, NodeGroups};
 use crate::cache::{Change, Refresh, Store, WatchedKind, backoff, feed};
 use crate::context::Context;
 use crate::context::GateState;
@@ -70,6 +71,8 @@ pub struct Tenant {
     /// The name of this process, in Events and Leases.
     pub identity: String,
     pub metrics: Arc<Metrics>,
+    /// Node groups for cluster-autoscaler; `None` where nobody asks for them.
+    pub node_groups: Option<NodeGroups>,
 }
 
 /// Time for running reconciles to end at shutdown: below the 30 s that Kubernetes gives a pod.
@@ -145,6 +148,8 @@ impl Tenant {
             watches.start(&mut tasks, api, deployments, |_| {}, (Kind::Deployment, Message::Deployment));
         }
         watches.start_infra(&mut tasks, &self.control, infra, &served);
+        let serves_groups = self.node_groups.as_ref().is_some_and(NodeGroups::serves_clusters);
+        let group_feeds = (serves_groups && served.is_served()).then(ClusterApiFeeds::default);
         if let Some(target) = &self.target {
             let api = Api::all(target.clone());
             watches.start(&mut tasks, api, nodes, trim_node, (Kind::Node, Message::Node));
@@ -192,6 +197,15 @@ impl Tenant {
         let context =
             Context::new(self.control, self.target, self.clock, leads.clone(), gate_state, self.seed);
         let context = Arc::new(context);
+        if let Some(groups) = &self.node_groups {
+            groups.connect(tenant.clone(), context.clone(), group_feeds.as_ref());
+        }
+        if let Some(feeds) = group_feeds {
+            let namespace = served.namespace();
+            let (deployments, sets) =
+                (within(&context.control, namespace), within(&context.control, namespace));
+            feeds.start(&mut tasks, deployments, sets, self.seed);
+        }
         let watch = safety::SafetyWatch {
             tenant: tenant.clone(),
             context: context.clone(),
@@ -295,11 +309,10 @@ impl Watches {
         stores: InfraStores,
         served: &ClusterApi,
     ) {
-        let namespace = match served {
-            ClusterApi::Off => return,
-            ClusterApi::EveryNamespace => None,
-            ClusterApi::Namespace(namespace) => Some(namespace.as_str()),
-        };
+        if !served.is_served() {
+            return;
+        }
+        let namespace = served.namespace();
         let InfraStores { machines, clusters, templates, identities, owners, owner_clusters } = stores;
         let kind = (Kind::InfraMachine, Message::InfraMachine);
         self.start(tasks, within(control, namespace), machines, |_| {}, kind);

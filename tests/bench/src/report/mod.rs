@@ -2,6 +2,7 @@
 
 mod deployments;
 mod faults;
+mod infra;
 mod machines;
 mod page;
 mod plugins;

@@ -1,5 +1,6 @@
 //! The demo: what a user does, in the order in which a user does it, and whether all of it held.
 
+mod cluster_api;
 mod progress;
 mod stages;
 mod story;
@@ -27,12 +28,24 @@ pub struct Options {
     /// Cloud of the demo
     #[arg(long, value_enum, ignore_case = true, default_value_t = Provider::Sim)]
     pub provider: Provider,
+    /// Whose Machines the demo makes
+    #[arg(long, value_enum, ignore_case = true, default_value_t = DemoApi::Mcm)]
+    pub api: DemoApi,
     /// Initial number of Machines; the demo scales it up by half
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=5_000))]
     pub machines: u32,
     /// Keep everything running until Ctrl-C, and print the kubeconfig for kubectl
     #[arg(long)]
     pub keep: bool,
+}
+
+/// The APIs of the demo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DemoApi {
+    /// MachineDeployments of machine-controller-manager
+    Mcm,
+    /// Cluster API: a workload cluster with its own core, kubeadm bootstrap provider and clusterctl, which moves
+    Capi,
 }
 
 /// The clouds of the demo.
@@ -44,11 +57,16 @@ pub enum Provider {
     Aws,
 }
 
+const SIMULATED: &str = "the simulated cloud";
+const MOTO: &str = "moto as EC2";
+
 /// True when all of it held.
 pub async fn run(options: Options) -> Result<bool> {
-    match options.provider {
-        Provider::Sim => tell(&options, "the simulated cloud", async || simulated()).await,
-        Provider::Aws => tell(&options, "moto as EC2", Aws::start).await,
+    match (options.provider, options.api) {
+        (Provider::Sim, DemoApi::Mcm) => tell(&options, SIMULATED, async || simulated()).await,
+        (Provider::Aws, DemoApi::Mcm) => tell(&options, MOTO, Aws::start).await,
+        (Provider::Sim, DemoApi::Capi) => cluster_api::tell(&options, SIMULATED, async || simulated()).await,
+        (Provider::Aws, DemoApi::Capi) => cluster_api::tell(&options, MOTO, Aws::start).await,
     }
 }
 

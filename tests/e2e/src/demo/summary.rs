@@ -29,7 +29,7 @@ pub(super) struct Summary {
 }
 
 /// A thing that was to hold, whether it did, and what was found.
-type Check = (String, bool, String);
+pub(super) type Check = (String, bool, String);
 
 impl Summary {
     /// Prints it. True when all of it held.
@@ -47,11 +47,7 @@ impl Summary {
         let mut checks = self.moments();
         checks.extend(self.checks());
         checks.push(check("the host ended in order", ended_cleanly, &yes_or_no(ended_cleanly)));
-        for (what, holds, found) in &checks {
-            let line = format!("  {} {what:<23} {found}", if *holds { "ok  " } else { "FAIL" });
-            println!("{}", line.replace(" \n", "\n"));
-        }
-        checks.iter().all(|(_, holds, _)| *holds)
+        self::print(&checks)
     }
 
     /// At every moment of each stage.
@@ -102,11 +98,20 @@ impl Summary {
     }
 }
 
+/// Prints a line for each. True when all of them hold.
+pub(super) fn print(checks: &[Check]) -> bool {
+    for (what, holds, found) in checks {
+        let line = format!("  {} {what:<23} {found}", if *holds { "ok  " } else { "FAIL" });
+        println!("{}", line.replace(" \n", "\n"));
+    }
+    checks.iter().all(|(_, holds, _)| *holds)
+}
+
 fn yes_or_no(holds: bool) -> &'static str {
     if holds { "yes" } else { "no" }
 }
 
-fn check(what: &str, holds: bool, found: &impl ToString) -> Check {
+pub(super) fn check(what: &str, holds: bool, found: &impl ToString) -> Check {
     (what.to_owned(), holds, found.to_string())
 }
 

@@ -137,18 +137,7 @@ impl<C: Cloud> Lab<C> {
     /// Starts everything but the host around a cloud that runs, and installs `deploy/` as a user would.
     pub async fn around(cloud: C, options: LabOptions) -> Result<Self> {
         let plane = ControlPlane::start(options.plane).await.context("failed to start the control plane")?;
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let deploy = here.join("../../deploy");
-        options.kinds.install(&plane, here).await.context("failed to apply the CRDs")?;
-        for folder in ["rbac", "policies"] {
-            let applied = plane.apply_path(deploy.join(folder)).await;
-            applied.with_context(|| format!("failed to apply deploy/{folder}"))?;
-        }
-        let account = "system:serviceaccount:machinist-system:machinist";
-        for (verb, resource) in [("patch", "nodes"), ("list", "nodes")] {
-            plane.wait_until_allowed(account, &[], verb, resource).await?;
-        }
-        let kubeconfig = plane.kubeconfig_for_service_account(NAMESPACE, "machinist").await?;
+        let kubeconfig = install(&plane, options.kinds).await?;
         let client = plane.client()?;
         let nodes = kubelets(&plane, cloud.vm_source()?, options.kubelets, options.workloads)?;
         let folder = plane.folder().join("machinist");
@@ -195,6 +184,22 @@ impl<C: Cloud> Lab<C> {
     pub fn host_kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
+}
+
+/// Installs `deploy/` into a control plane, and returns the kubeconfig of the host's account.
+pub async fn install(plane: &ControlPlane, kinds: Kinds) -> Result<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let deploy = here.join("../../deploy");
+    kinds.install(plane, here).await.context("failed to apply the CRDs")?;
+    for folder in ["rbac", "policies"] {
+        let applied = plane.apply_path(deploy.join(folder)).await;
+        applied.with_context(|| format!("failed to apply deploy/{folder}"))?;
+    }
+    let account = "system:serviceaccount:machinist-system:machinist";
+    for (verb, resource) in [("patch", "nodes"), ("list", "nodes")] {
+        plane.wait_until_allowed(account, &[], verb, resource).await?;
+    }
+    plane.kubeconfig_for_service_account(NAMESPACE, "machinist").await
 }
 
 fn kubelets(

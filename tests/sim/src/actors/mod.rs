@@ -1,5 +1,6 @@
 //! The adversaries of the hosts: users, operators and the weather, at random from the seed.
 
+mod cluster_api;
 mod names;
 mod owners;
 mod weather;
@@ -18,9 +19,10 @@ use crate::cluster::fleet::Fleet;
 use crate::cluster::hosts::Hosts;
 use crate::cluster::policies::Policies;
 use crate::faults::Faults;
-use crate::names::{NAMESPACE, ZONES, to_target};
+use crate::names::{NAMESPACE, Site, ZONES, to_target};
 use crate::plan::{ACTIONS, Action, Owners, Plan};
 use crate::rng::Rng;
+pub(crate) use cluster_api::ClusterApi;
 
 /// Everything that can be disturbed.
 #[derive(Clone)]
@@ -30,6 +32,8 @@ pub(crate) struct Actors {
     pub(crate) cloud: SimCloud,
     pub(crate) cluster: Cluster,
     pub(crate) hosts: Hosts,
+    /// Workload clusters, where the run has some, and the other management cluster.
+    pub(crate) cluster_api: Option<ClusterApi>,
     pub(crate) faults: Faults,
     pub(crate) fleet: Fleet,
     pub(crate) policies: Policies,
@@ -37,24 +41,33 @@ pub(crate) struct Actors {
     pub(crate) clock: machinist_runtime::context::clock::Clock,
 }
 
+/// Watches of which one breaks at a time, where hosts serve Cluster API.
+const INFRA_KINDS: [Option<&str>; 4] = [
+    Some("machinistmachines"),
+    Some("clusters.cluster.x-k8s.io"),
+    Some("machines.cluster.x-k8s.io"),
+    Some("machinistclusters"),
+];
+
 impl Actors {
     /// Acts until it is dropped.
     pub(crate) async fn act(self) {
         let hourly = self.plan.hourly;
         tokio::join!(
             self.users(),
+            self.infra_users(),
             self.pool_users(),
             self.often("watches", hourly.watch_drops, |actors, rng| async move { actors.drop_watches(rng) }),
-            self.often("compactions", hourly.compactions, |actors, _| async move {
+            self.often("compactions", hourly.compactions, |actors, mut rng| async move {
                 actors.faults.count("compaction");
-                actors.api.compact();
+                actors.some_hosts(&mut rng).api.compact();
             }),
             self.often("crashes", hourly.crashes, |actors, rng| async move { actors.doom(rng) }),
             self.often("partitions", hourly.partitions, |actors, rng| async move {
                 actors.partition(rng).await;
             }),
             self.often("outages", hourly.outages, |actors, rng| async move { actors.outage(rng).await }),
-            self.often("thefts", hourly.lease_thefts, |actors, _| async move { actors.steal_lease() }),
+            self.often("thefts", hourly.lease_thefts, |actors, rng| async move { actors.steal_lease(rng) }),
             self.often("clocks", hourly.clock_jumps, |actors, rng| async move { actors.jump(rng) }),
             self.often("cloud", hourly.cloud_outages, |actors, rng| async move {
                 actors.cloud_outage(rng).await;
@@ -264,16 +277,44 @@ impl Actors {
         }
     }
 
+    /// Of either management cluster.
     fn any_host(&self, rng: &mut Rng) -> Option<String> {
-        rng.pick(&self.hosts.names()).cloned()
+        rng.pick(&self.all_hosts()).cloned()
+    }
+
+    fn all_hosts(&self) -> Vec<String> {
+        let away = self.cluster_api.iter().flat_map(|cluster_api| cluster_api.away.names());
+        self.hosts.names().into_iter().chain(away).collect()
+    }
+
+    /// The hosts of the same management cluster as this one, with its API server.
+    fn hosts_like(&self, host: &str) -> &Hosts {
+        match (Site::of(host), &self.cluster_api) {
+            (Site::Away, Some(cluster_api)) => &cluster_api.away,
+            (Site::Home | Site::Away, _) => &self.hosts,
+        }
+    }
+
+    /// The hosts of one management cluster, by chance where there are two.
+    fn some_hosts(&self, rng: &mut Rng) -> &Hosts {
+        match &self.cluster_api {
+            Some(cluster_api) if rng.happens(0.4) => &cluster_api.away,
+            Some(_) | None => &self.hosts,
+        }
     }
 
     fn drop_watches(&self, mut rng: Rng) {
         if let Some(host) = self.any_host(&mut rng) {
             self.faults.count("watch drop");
             let kind = rng.pick(&[None, Some("machines"), Some("nodes"), Some("secrets")]).copied().flatten();
-            self.api.drop_watches(&host, kind);
-            self.api.drop_watches(&to_target(&host), kind);
+            let kind = if self.cluster_api.is_some() && rng.happens(0.5) {
+                rng.pick(&INFRA_KINDS).copied().flatten()
+            } else {
+                kind
+            };
+            let api = &self.hosts_like(&host).api;
+            api.drop_watches(&host, kind);
+            api.drop_watches(&to_target(&host), kind);
         }
     }
 
@@ -301,19 +342,22 @@ impl Actors {
         }
     }
 
-    /// The API server is gone for everyone, and comes back with Nodes of which nobody has heard.
+    /// An API server is gone for everyone, and that of Nodes comes back with some of which nobody has heard.
     async fn outage(&self, mut rng: Rng) {
         let lasts = rng.between(Duration::from_secs(5), Duration::from_mins(15));
         self.faults.count("outage");
+        let hosts = self.some_hosts(&mut rng);
         self.watchman.note(("the API server is gone for", &format!("{} s", lasts.as_secs())));
-        self.cluster.go_dark(lasts);
+        if hosts.site() == Site::Home {
+            self.cluster.go_dark(lasts);
+        }
         // The one of the Nodes alone, or both.
         let has_control = rng.happens(0.3);
         let end = tokio::time::Instant::now() + lasts;
         let mut cut = Vec::new();
         // Processes that start meanwhile reach it as little.
         while tokio::time::Instant::now() < end {
-            for host in self.hosts.names() {
+            for host in hosts.names() {
                 let ways = [Some(to_target(&host)), Some(host).filter(|_| !has_control)];
                 for way in ways.into_iter().flatten() {
                     if !cut.contains(&way) {
@@ -333,7 +377,7 @@ impl Actors {
     fn cut(&self, host: &str, is_cut: bool) {
         self.faults.cut_off(host, is_cut);
         if is_cut {
-            self.api.drop_watches(host, None);
+            self.hosts_like(host).api.drop_watches(host, None);
             self.watchman.facts().cut_off.insert(host.to_owned(), self.clock.now());
         } else {
             let mut facts = self.watchman.facts();
@@ -342,11 +386,12 @@ impl Actors {
         }
     }
 
-    fn steal_lease(&self) {
+    fn steal_lease(&self, mut rng: Rng) {
         self.faults.count("lease theft");
         self.watchman.note(("somebody takes the Lease", ""));
         let patch = json!({ "spec": { "holderIdentity": "somebody", "renewTime": format!("{:.6}", self.clock.now()) } });
-        let _ = self.api.edit("leases", &format!("{NAMESPACE}/machine-controller"), &patch);
+        let api = &self.some_hosts(&mut rng).api;
+        let _ = api.edit("leases", &format!("{NAMESPACE}/machine-controller"), &patch);
     }
 
     fn jump(&self, mut rng: Rng) {
@@ -354,7 +399,7 @@ impl Actors {
             self.faults.count("clock jump");
             let by = i64::try_from(rng.below(600_000)).unwrap_or_default() - 300_000;
             self.watchman.note(("clock is set:", &format!("{host} by {by} ms")));
-            self.hosts.shift_clock(&host, by);
+            self.hosts_like(&host).shift_clock(&host, by);
         }
     }
 

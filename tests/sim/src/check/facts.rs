@@ -8,12 +8,13 @@ use memory_api::{Change, USER};
 use serde_json::Value;
 
 use super::doubt::Creates;
+use super::infra::InfraFacts;
 use super::machine::MachineFact;
 use super::node::NodeFact;
 use super::owners::OwnerFacts;
 use super::taken::{self, NamesTaken};
 use super::workload::Workload;
-use crate::names::{LEASE_TIMES, TARGET, to_target};
+use crate::names::{LEASE_TIMES, Site, TARGET, to_target};
 
 /// How long a host may not yet know that somebody took a Lease from it against the rules: until its claim has run out.
 const THEFT_GRACE: SignedDuration = LEASE_TIMES.renew_deadline;
@@ -63,7 +64,9 @@ pub(crate) struct Facts {
     pub(super) ordered_away: BTreeMap<String, Timestamp>,
     /// Those of which a host did so that could not reach the cluster of their Nodes.
     pub(super) ordered_blindly: BTreeSet<String>,
-    leases: BTreeMap<String, LeaseFact>,
+    leases: BTreeMap<(Site, String), LeaseFact>,
+    /// MachinistMachines of both management clusters.
+    pub(crate) infra: InfraFacts,
     /// When a Lease was last given to another holder.
     led_since: Option<Timestamp>,
     /// Hosts that have started and not ended.
@@ -95,13 +98,15 @@ const REPEATS_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
 impl Facts {
     /// Takes over what a change says.
-    pub(super) fn learn(&mut self, change: &Change<'_>, now: Timestamp) {
+    pub(super) fn learn(&mut self, site: Site, change: &Change<'_>, now: Timestamp) {
+        self.infra.learn(site, change, now);
         match change.plural {
+            "leases" => self.lease(site, change, now),
+            _ if site == Site::Away => {}
             "machines" => self.machine(change, now),
             "machinesets" | "machinedeployments" => self.owners.learn(change, now),
             "pods" => self.workload.pod(change, now),
             "volumeattachments" => self.workload.attachment(change, now),
-            "leases" => self.lease(change, now),
             "poddisruptionbudgets" => {
                 let any = change.new.or(change.old);
                 let key =
@@ -245,15 +250,15 @@ impl Facts {
         self.ahead.values().max().copied().unwrap_or_default() + self.behind
     }
 
-    fn lease(&mut self, change: &Change<'_>, now: Timestamp) {
+    fn lease(&mut self, site: Site, change: &Change<'_>, now: Timestamp) {
         let name = text(change.new.or(change.old), "/metadata/name").to_owned();
         let holder = text(change.new, "/spec/holderIdentity").to_owned();
-        let lease = self.leases.entry(name).or_default();
+        let lease = self.leases.entry((site, name)).or_default();
         if change.actor == USER && lease.holder != holder {
             let until = now.checked_add(THEFT_GRACE).unwrap_or(now);
             lease.robbed = Some((std::mem::take(&mut lease.holder), until));
         }
-        if lease.holder != holder {
+        if lease.holder != holder && site == Site::Home {
             self.led_since = Some(now);
         }
         lease.holder = holder;
@@ -266,8 +271,9 @@ impl Facts {
 
     /// The host that runs and holds all Leases, and since when it does.
     pub(super) fn leader(&self) -> Option<(&str, Timestamp)> {
-        let holder = self.leases.values().next()?.holder.as_str();
-        let holds_all = self.leases.len() >= 2 && self.leases.values().all(|lease| lease.holder == holder);
+        let holder = self.leases_of(Site::Home).next()?.holder.as_str();
+        let holds_all = self.leases_of(Site::Home).count() >= 2
+            && self.leases_of(Site::Home).all(|lease| lease.holder == holder);
         (holds_all && self.running.contains(holder)).then_some((holder, self.led_since?))
     }
 
@@ -283,7 +289,12 @@ impl Facts {
             let is_unaware = lease.robbed.as_ref().is_some_and(|(who, until)| who == actor && now <= *until);
             lease.holder == actor || is_unaware
         };
-        self.leases.len() >= 2 && self.leases.values().all(may)
+        let site = Site::of(actor);
+        self.leases_of(site).count() >= 2 && self.leases_of(site).all(may)
+    }
+
+    fn leases_of(&self, site: Site) -> impl Iterator<Item = &LeaseFact> {
+        self.leases.iter().filter(move |((of, _), _)| *of == site).map(|(_, lease)| lease)
     }
 }
 

@@ -7,6 +7,7 @@ mod drained;
 mod facts;
 mod gate;
 mod hooks;
+mod infra;
 mod machine;
 mod meltdown;
 mod node;
@@ -21,13 +22,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use machinist_core::driver::error::Code;
-use machinist_core::driver::{Creation, DriverResult};
+use machinist_core::driver::{Creation, DriverResult, MachineIdentity};
 use machinist_runtime::context::clock::Clock;
 use memory_api::Change;
 use memory_api::wire::{Call, Wire};
+use simcloud::EventVm;
 use tokio::sync::Notify;
 
 use crate::cloud::SimCloud;
+use crate::names::{Site, is_of_cluster_api};
 use crate::rule::{Rule, Violation};
 use crate::story::Story;
 pub(crate) use facts::{Facts, NodeTruth};
@@ -80,14 +83,35 @@ impl Watchman {
         self.facts.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// An object changes. Called while the API server is locked.
-    pub(crate) fn changed(&self, change: &Change<'_>) {
+    /// An object of a management cluster changes. Called while its API server is locked.
+    pub(crate) fn changed(&self, site: Site, change: &Change<'_>) {
         let now = self.clock.now();
-        let broken = rules::of_change(&self.facts(), &self.cloud, change, now);
+        let mut broken = match site {
+            Site::Home => rules::of_change(&self.facts(), &self.cloud, change, now),
+            // Nobody has Machines of MCM's kinds there.
+            Site::Away => Vec::new(),
+        };
+        broken.extend(infra::of_change(&self.facts(), &self.cloud, change, now));
         for (rule, detail) in broken {
             self.break_rule(rule, detail);
         }
-        self.facts().learn(change, now);
+        self.facts().learn(site, change, now);
+    }
+
+    /// A host sends a create or a delete, whatever becomes of it on the way.
+    pub(crate) fn change_sent(&self, function: &str, machine: &MachineIdentity, actor: &str) {
+        let broken = infra::of_call(&self.facts(), function, machine, actor, self.clock.now());
+        if let Some((rule, detail)) = broken {
+            self.break_rule(rule, detail);
+        }
+    }
+
+    /// The cloud has made a VM.
+    pub(crate) fn vm_appears(&self, vm: &EventVm) {
+        let broken = infra::of_created(&self.facts(), &self.cloud, vm);
+        if let Some((rule, detail)) = broken {
+            self.break_rule(rule, detail);
+        }
     }
 
     /// A host sends a request or calls a driver.
@@ -115,9 +139,10 @@ impl Watchman {
     }
 
     /// A create has come to its end in the cloud.
-    pub(crate) fn vm_made(&self) {
+    pub(crate) fn vm_made(&self, mark: &str) {
         if self.cloud.duplicates_ever() > 0 {
-            self.break_rule(Rule::OneVm, "two live VMs carry the uid of one Machine");
+            let rule = if is_of_cluster_api(mark) { Rule::OneVmForKey } else { Rule::OneVm };
+            self.break_rule(rule, "two live VMs carry the uid of one Machine");
         }
     }
 

@@ -9,7 +9,7 @@ use super::facts::{Facts, text};
 use super::machine::MachineFact;
 use super::{doubt, drained, gate, hooks, meltdown, owners, preservation, taken, verdicts};
 use crate::cloud::SimCloud;
-use crate::names::{HOST, UID_TAG, provider_id};
+use crate::names::{HOST, UID_TAG, is_of_cluster_api, provider_id};
 use crate::rule::Rule;
 
 /// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute,
@@ -198,7 +198,9 @@ pub(super) fn of_delete(
     actor: &str,
     now: Timestamp,
 ) -> Option<(Rule, String)> {
-    let view = cloud.find(vm)?;
+    // Of a MachinistMachine: the call says for which.
+    let view =
+        cloud.find(vm).filter(|vm| !vm.tags.get("cluster").is_some_and(|mark| is_of_cluster_api(mark)))?;
     let (uid, created) = (view.tags.get(UID_TAG).cloned().unwrap_or_default(), view.created);
     if let Some(machine) = facts.machines.get(&uid) {
         if machine.deleting_since.is_none() {

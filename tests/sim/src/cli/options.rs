@@ -28,6 +28,9 @@ pub(crate) struct Options {
     /// Plant a bug between the hosts and the world, to test that the checks find it: creates-twice, never-deletes, …
     #[arg(long, value_parser = bug)]
     pub(crate) plant: Option<Planted>,
+    /// Serve Cluster API's kinds beside MCM's in every run; otherwise in every fourth
+    #[arg(long)]
+    pub(crate) cluster_api: bool,
     /// Print the figures at the end, as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -40,6 +43,7 @@ impl Options {
     /// The run of this seed.
     pub(crate) fn plan(&self, seed: u64) -> Plan {
         let plan = Plan::new(seed, self.machines as usize, self.chaos());
+        let plan = if self.cluster_api { plan.with_cluster_api() } else { plan };
         match self.plant {
             Some(bug) => plan.with(bug),
             None => plan,
@@ -54,8 +58,11 @@ impl Options {
     /// Returns the options that repeat the run of this seed, and nothing else.
     pub(crate) fn command(&self, seed: u64) -> String {
         let Self { machines, hours, .. } = self;
+        let cluster_api = if self.cluster_api { " --cluster-api" } else { "" };
         let bug = self.plant.map(|bug| format!(" --plant {}", name(bug))).unwrap_or_default();
-        format!("cargo xtask sim --seeds 1 --seed {seed} --machines {machines} --hours {hours}{bug}")
+        format!(
+            "cargo xtask sim --seeds 1 --seed {seed} --machines {machines} --hours {hours}{cluster_api}{bug}"
+        )
     }
 }
 
@@ -99,7 +106,7 @@ mod tests {
     fn the_command_that_repeats_a_run_asks_for_the_same_run() {
         for hours in ["3", "0.3333", "168", "0.01"] {
             let asked = parsed(&format!(
-                "cargo xtask sim --seeds 9 --machines 12 --hours {hours} --plant never-deletes"
+                "cargo xtask sim --seeds 9 --machines 12 --hours {hours} --cluster-api --plant never-deletes"
             ));
             let again = parsed(&asked.command(7));
             assert_eq!(again, Options { seeds: 1, seed: 7, ..asked.clone() });

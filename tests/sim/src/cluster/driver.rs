@@ -92,7 +92,7 @@ impl HostDrivers {
             call.with_json(&wanted).map_err(|error| DriverError::new(Code::Internal, error.to_string()))?;
         self.watchman.create_asked(&uid, &self.actor);
         let made = self.cloud.ask::<VmView>(call).await;
-        self.watchman.vm_made();
+        self.watchman.vm_made(&request.cluster);
         match made {
             Ok(made) => Ok(Creation::Created(shown(&made))),
             Err(error) if error.cloud_code.as_deref() == Some("idempotency_mismatch") => {
@@ -298,6 +298,7 @@ impl Drivers for HostDrivers {
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         let uid = request.machine.uid.to_string();
         async move {
+            self.watchman.change_sent("create", &request.machine, &self.actor);
             self.watchman.create_sent(&uid, &self.actor);
             let answer = self.of_machine("create", request, Self::make).await;
             self.watchman.create_ended(&uid, &self.actor, &answer);
@@ -318,7 +319,11 @@ impl Drivers for HostDrivers {
     }
 
     fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
-        self.of_machine("delete", request, Self::remove)
+        async move {
+            self.watchman.change_sent("delete", &request.machine, &self.actor);
+            self.of_machine("delete", request, Self::remove).await
+        }
+        .boxed()
     }
 
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kube::Client;
 use machinist_runtime::context::clock::Clock;
-use machinist_runtime::context::settings::Settings;
+use machinist_runtime::context::settings::{ClusterApi, Settings};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::Ports;
 use machinist_runtime::tenant::election::{Candidate, LeaseNames, take_part};
@@ -23,7 +23,7 @@ use crate::check::Watchman;
 use crate::cloud::SimCloud;
 use crate::cluster::driver;
 use crate::cluster::policies::Policies;
-use crate::names::{CLUSTER, HOST, LEASE_TIMES, NAMESPACE, to_target};
+use crate::names::{CLUSTER, LEASE_TIMES, NAMESPACE, Site, to_target};
 use crate::plan::Planted;
 use crate::planted::{self, Bent};
 use crate::rng::Rng;
@@ -42,6 +42,8 @@ pub(crate) struct Hosts {
     pub(crate) planted: Option<Planted>,
     policies: Policies,
     seed: u64,
+    site: Site,
+    serves_cluster_api: bool,
     running: Arc<Mutex<BTreeMap<String, Handles>>>,
     mark: Arc<Mutex<&'static str>>,
 }
@@ -72,6 +74,8 @@ impl Hosts {
             planted: None,
             policies,
             seed,
+            site: Site::Home,
+            serves_cluster_api: false,
             running: Arc::default(),
             mark: Arc::new(Mutex::new(CLUSTER)),
         }
@@ -85,6 +89,20 @@ impl Hosts {
     /// Processes that hear these policies.
     pub(crate) fn judged_by(self, policies: &Policies) -> Self {
         Self { policies: policies.clone(), ..self }
+    }
+
+    /// Processes that serve Cluster API's kinds, or not.
+    pub(crate) fn serving(self, serves_cluster_api: bool) -> Self {
+        Self { serves_cluster_api, ..self }
+    }
+
+    /// The processes of another management cluster, which has no Machines of MCM's kinds and no cluster of Nodes.
+    pub(crate) fn away(&self, api: ApiServer) -> Self {
+        Self { api, site: Site::Away, running: Arc::default(), ..self.clone() }
+    }
+
+    pub(crate) fn site(&self) -> Site {
+        self.site
     }
 
     /// Names of the processes that run.
@@ -112,11 +130,14 @@ impl Hosts {
         }
     }
 
-    /// Ends processes whose last call has killed them.
-    pub(crate) async fn bury(self) {
+    /// Ends processes whose last call has killed them, also those of another management cluster.
+    pub(crate) async fn bury(self, away: Option<Self>) {
         loop {
             let name = self.wire.crashed_actor().await;
             self.kill(&name);
+            if let Some(away) = &away {
+                away.kill(&name);
+            }
         }
     }
 
@@ -140,9 +161,13 @@ impl Hosts {
 
     /// One replica: process after process.
     pub(crate) async fn replica(self, replica: usize) {
-        let mut rng = Rng::new(self.seed, &format!("replica {replica}"));
+        let stream = match self.site {
+            Site::Home => format!("replica {replica}"),
+            Site::Away => format!("replica {replica} away"),
+        };
+        let mut rng = Rng::new(self.seed, &stream);
         for start in 0_u32.. {
-            let name = format!("{HOST}{replica}-{start}");
+            let name = format!("{}{replica}-{start}", self.site.hosts());
             self.watchman.note(("host starts", &name));
             let handles = Handles { kill: Arc::default(), shift_ms: Arc::default() };
             self.lock().insert(name.clone(), handles.clone());
@@ -187,8 +212,8 @@ impl Hosts {
             control: client(name),
             namespace: NAMESPACE.to_owned(),
             plugin_namespace: "plugins".to_owned(),
-            target: Some(client(&to_target(name))),
-            settings: settings(self.planted, *self.mark.lock().unwrap_or_else(PoisonError::into_inner)),
+            target: (self.site == Site::Home).then(|| client(&to_target(name))),
+            settings: self.settings(),
             ports: Ports {
                 drivers: planted::drivers(drivers, self.planted),
                 policies: planted::policies(Arc::new(self.policies.clone()), self.planted),
@@ -198,10 +223,20 @@ impl Hosts {
             seed,
             identity: name.to_owned(),
             metrics,
+            node_groups: None,
         };
         let (synced, _) = watch::channel(false);
         let run = tokio::spawn(tenant.run(is_leading, synced, CancellationToken::new()));
         Process { run, election, _always: always }
+    }
+
+    fn settings(&self) -> Settings {
+        let mark = match self.site {
+            Site::Home => *self.mark.lock().unwrap_or_else(PoisonError::into_inner),
+            Site::Away => "away",
+        };
+        let cluster_api = if self.serves_cluster_api { ClusterApi::EveryNamespace } else { ClusterApi::Off };
+        Settings { cluster_api, ..settings(self.planted, mark) }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Handles>> {

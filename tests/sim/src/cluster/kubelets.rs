@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use simcloud::{Event, EventKind, Method, Request};
 
 use super::{Cluster, Due, SILENCE};
-use crate::names::provider_id;
+use crate::names::{is_of_cluster_api, provider_id};
 use crate::rng::Rng;
 
 /// The kubelet of one VM.
@@ -31,6 +31,13 @@ pub(super) struct Kubelet {
 impl Cluster {
     pub(super) fn vm_changed(&self, event: &Event) {
         let Some(vm) = &event.vm else { return };
+        if event.kind == EventKind::Created {
+            self.watchman.vm_appears(vm);
+        }
+        // Its kubelet joins a workload cluster, which no host here reads.
+        if vm.tags.get("cluster").is_some_and(|mark| is_of_cluster_api(mark)) {
+            return;
+        }
         match event.kind {
             EventKind::Created | EventKind::Reset => {}
             EventKind::Running => {

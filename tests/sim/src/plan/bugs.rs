@@ -118,4 +118,18 @@ bugs! {
     GivesUpForNames: NamesTaken, Set;
     /// The annotation of a set is copied to its Machines as it is.
     HandsDownTexts: HandedDown, Set;
+    /// Every create for a MachinistMachine is sent twice, with two keys for requests.
+    CreatesTwiceForKeys: OneVmForKey, Nobody;
+    /// No pause is seen, neither of a Cluster nor of one object.
+    OverlooksPauses: Paused, Nobody;
+    /// Every create for a MachinistMachine makes one more VM under the same mark.
+    LeaksInfraVms: NoneLeft, Nobody;
+    /// With the status of a MachinistMachine, another provider id is written.
+    RewritesProviderIds: ProviderIdStays, Nobody;
+    /// Statuses of MachinistMachines say that they are not provisioned, whenever they are written again.
+    TakesProvisionedBack: ProvisionedStays, Nobody;
+    /// VMs of MachinistMachines are said to be gone that nobody removed.
+    ForgetsInfraVms: InfraFinalizerLast, Nobody;
+    /// VMs of MachinistMachines are said to have stopped, once they have been seen to run.
+    CallsTheRunningStopped: RunningStaysReady, Nobody;
 }

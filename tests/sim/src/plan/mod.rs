@@ -5,6 +5,7 @@
 
 mod actions;
 mod bugs;
+mod cluster_api;
 mod owners;
 
 use std::time::Duration;
@@ -14,6 +15,7 @@ use machinist_core::health_policy::Mode;
 use crate::rng::Rng;
 pub(crate) use actions::{ACTIONS, Action, POOL_ACTIONS, PoolAction};
 pub use bugs::Planted;
+pub(crate) use cluster_api::{ClusterApiPlan, INFRA_ACTIONS, InfraAction};
 pub(crate) use owners::Owners;
 
 /// From so many Machines on a cluster is large.
@@ -140,6 +142,8 @@ pub struct Plan {
     pub(crate) favourite_of_pools: Option<PoolAction>,
     /// The disruption budget of each deployment from its beginning; without one, some have one and other wishes.
     pub(crate) budget: Option<&'static str>,
+    /// Workload clusters of Cluster API beside all that.
+    pub(crate) cluster_api: Option<ClusterApiPlan>,
     pub(crate) planted: Option<Planted>,
 }
 
@@ -229,6 +233,8 @@ impl Plan {
             releases_strangers: is_large || Rng::new(seed, "strangers").happens(0.5),
             favourite_of_pools: None,
             budget: None,
+            // So that a week of many Machines stays what it was.
+            cluster_api: if is_large { None } else { ClusterApiPlan::drawn(seed) },
             planted: None,
         }
     }
@@ -238,11 +244,19 @@ impl Plan {
         self.policies.iter().any(|policy| policy.mode == Mode::Enforce)
     }
 
+    /// The same run with Cluster API's kinds beside MCM's.
+    #[must_use]
+    pub fn with_cluster_api(mut self) -> Self {
+        self.cluster_api = self.cluster_api.or_else(|| Some(ClusterApiPlan::of(self.seed)));
+        self
+    }
+
     /// The same run with a bug in it.
     #[must_use]
     pub fn with(mut self, planted: Planted) -> Self {
         self.planted = Some(planted);
         self.owners = planted.needs();
+        self.cluster_api = planted.breaks().is_of_cluster_api().then(|| ClusterApiPlan::of(self.seed));
         // Bugs that show only when a way is cut off, need that to happen.
         match planted {
             Planted::FailsAtOnce => self.hourly.outages = 6.0,
@@ -306,7 +320,14 @@ impl Plan {
             Planted::HandsDownTexts => self.pools_do(PoolAction::Mistype),
             Planted::ReleasesSets => self.pools_do(PoolAction::Delete),
             Planted::OverlooksFreeze | Planted::StaysFrozen => self.pools_do(PoolAction::EditSet),
-            Planted::CreatesTwice
+            Planted::OverlooksPauses => self.infra_users_do(InfraAction::PauseCluster),
+            Planted::ForgetsInfraVms => self.infra_users_do(InfraAction::DeleteMachine),
+            Planted::CreatesTwiceForKeys
+            | Planted::LeaksInfraVms
+            | Planted::RewritesProviderIds
+            | Planted::CallsTheRunningStopped
+            | Planted::TakesProvisionedBack
+            | Planted::CreatesTwice
             | Planted::OrdersOverAndOver
             | Planted::DeletesUnasked
             | Planted::DeletesOrphansAtOnce
@@ -325,6 +346,13 @@ impl Plan {
     fn users_do(&mut self, action: Action) {
         self.favourite = Some(action);
         self.hourly.actions = MANY_ACTIONS;
+    }
+
+    fn infra_users_do(&mut self, action: InfraAction) {
+        if let Some(plan) = &mut self.cluster_api {
+            plan.favourite = Some(action);
+            plan.actions = MANY_ACTIONS;
+        }
     }
 
     fn pools_do(&mut self, action: PoolAction) {

@@ -2,6 +2,7 @@
 //!
 //! They stand at the ports: the host itself is as it is shipped.
 
+mod cluster_api;
 mod owners;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crate::plan::Planted;
 /// The drivers with a bug in them.
 pub(crate) fn drivers(drivers: Arc<dyn Drivers>, planted: Option<Planted>) -> Arc<dyn Drivers> {
     match planted {
+        Some(bug) if bug.breaks().is_of_cluster_api() => Arc::new(cluster_api::Faulty::new(drivers, bug)),
         Some(bug) => Arc::new(Faulty { drivers, bug }),
         None => drivers,
     }
@@ -45,14 +47,12 @@ struct Faulty {
     bug: Planted,
 }
 
-impl Faulty {
-    /// The same request for somebody else.
-    fn again(request: &MachineRequest, uid: &str) -> MachineRequest {
-        let mut other = request.clone();
-        other.machine.uid = Uid::new(uid);
-        other.idempotency_key = format!("{}-again", request.idempotency_key);
-        other
-    }
+/// The same request for somebody else.
+fn again(request: &MachineRequest, uid: &str) -> MachineRequest {
+    let mut other = request.clone();
+    other.machine.uid = Uid::new(uid);
+    other.idempotency_key = format!("{}-again", request.idempotency_key);
+    other
 }
 
 impl Drivers for Faulty {
@@ -69,10 +69,10 @@ impl Drivers for Faulty {
 
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         let second = match self.bug {
-            Planted::CreatesTwice => Some(Self::again(&request, request.machine.uid.as_str())),
+            Planted::CreatesTwice => Some(again(&request, request.machine.uid.as_str())),
             Planted::LeaksVms => {
                 // Of another cluster, so that nobody who looks for orphans finds it.
-                let mut other = Self::again(&request, &format!("{}-nobody", request.machine.uid));
+                let mut other = again(&request, &format!("{}-nobody", request.machine.uid));
                 other.cluster = "other".to_owned();
                 Some(other)
             }
@@ -270,6 +270,7 @@ where
         async move {
             let Some(bug) = bug else { return inner.call(request).await };
             let request = owners::bent(&mut inner, bent(request, bug).await?, bug).await?;
+            let request = cluster_api::bent(&mut inner, request, bug).await?;
             Ok(owners::seen(inner.call(request).await?, bug))
         }
         .boxed()

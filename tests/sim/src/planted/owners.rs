@@ -5,6 +5,7 @@ use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use kube::client::Body;
+use machinist_api::infrastructure::names::annotations as infrastructure;
 use machinist_api::names::{annotations, labels};
 use serde_json::{Value, json};
 use tower::{BoxError, Service};
@@ -137,15 +138,20 @@ where
 
 /// The answer as the bug lets it be seen.
 pub(super) fn seen(reply: Reply, bug: Planted) -> Reply {
-    let (said, instead) = match bug {
-        Planted::OverlooksFreeze => ("\"freeze\":\"True\"", "\"freeze\":\"no\""),
-        Planted::OverlooksBudgets => (annotations::DISRUPTION_BUDGET, "example.com/budget"),
+    let seen: &'static [(&str, &str)] = match bug {
+        Planted::OverlooksFreeze => &[("\"freeze\":\"True\"", "\"freeze\":\"no\"")],
+        Planted::OverlooksBudgets => &[(annotations::DISRUPTION_BUDGET, "example.com/budget")],
+        Planted::OverlooksPauses => {
+            &[("\"paused\":true", "\"paused\":false"), (infrastructure::PAUSED, "example.com/paused")]
+        }
         _ => return reply,
     };
     reply.map(|body| {
         let frames = body.map_frame(move |frame| {
             frame.map_data(|data| {
-                Bytes::from(String::from_utf8_lossy(&data).replace(said, instead).into_bytes())
+                let text = String::from_utf8_lossy(&data).into_owned();
+                let text = seen.iter().fold(text, |text, (said, instead)| text.replace(said, instead));
+                Bytes::from(text.into_bytes())
             })
         });
         frames.boxed_unsync()
@@ -188,13 +194,13 @@ fn remove(map: &mut Value, key: &str) {
     }
 }
 
-fn asked(method: Method, path: &str, body: &Value) -> Result<Request<Body>, BoxError> {
+pub(super) fn asked(method: Method, path: &str, body: &Value) -> Result<Request<Body>, BoxError> {
     let media = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
     let bytes = if body.is_null() { Vec::new() } else { serde_json::to_vec(body)? };
     Ok(Request::builder().method(method).uri(path).header("content-type", media).body(Body::from(bytes))?)
 }
 
-async fn got<S>(way: &mut S, path: &str) -> Result<Value, BoxError>
+pub(super) async fn got<S>(way: &mut S, path: &str) -> Result<Value, BoxError>
 where
     S: Service<Request<Body>, Response = Reply, Error = BoxError>,
 {

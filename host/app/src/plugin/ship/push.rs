@@ -15,7 +15,7 @@ use machinist_plugin_host::{About, Encoding, Grants, Inspected, Packed, componen
 use serde_json::json;
 
 use crate::args::{EncodingName, PushFlags};
-use crate::plugin::cluster::{config_maps, explained, list, raw};
+use crate::plugin::cluster::{ATTEMPTS, config_maps, explained, list, patch_version, raw};
 use crate::plugin::file::{Component, Texts, declared, may_load};
 use crate::plugin::ship::bundle::Signing;
 use crate::plugin::ship::grants::{self, Consent, Missing, WISHED_ANNOTATION};
@@ -245,29 +245,37 @@ impl Push<'_> {
         let result = self.apply(&plan.index, true).await?;
         let in_the_way = in_the_way(plan, &result);
         let Some(there) = there.filter(|_| !in_the_way.is_empty()) else { return Ok(result) };
-        let taken_over = taken_over(there, &in_the_way);
-        let foreign: Vec<&String> = {
+        let mut there = there.clone();
+        let mut attempts = 0;
+        // The host writes its status into the ConfigMap at any time.
+        while !self.take_over(&there, &in_the_way).await? {
+            attempts += 1;
+            if attempts == ATTEMPTS {
+                bail!("ConfigMap {} was written {attempts} times while it was read: try again", self.name);
+            }
+            there = self.there().await?.with_context(|| format!("ConfigMap {} is gone", self.name))?;
+        }
+        self.apply(&plan.index, true).await
+    }
+
+    /// Takes over the ownership of these keys: the content changes with the one write that is the switch. `false`: the
+    /// ConfigMap has another version by now.
+    async fn take_over(&self, there: &ConfigMap, keys: &[String]) -> anyhow::Result<bool> {
+        let foreign: Vec<&str> = {
             let ours = written_by_us(there);
-            in_the_way.iter().filter(|key| !ours.contains(key.as_str())).collect()
+            keys.iter().map(String::as_str).filter(|key| !ours.contains(*key)).collect()
         };
-        let keys = foreign.iter().map(|key| key.as_str()).collect::<Vec<_>>().join(", ");
         if !self.force && !foreign.is_empty() {
             bail!(
-                "ConfigMap {} has {keys}, which `machinist plugin push` did not write and the host would not accept \
+                "ConfigMap {} has {}, which `machinist plugin push` did not write and the host would not accept \
                  beside this component: --force replaces it",
-                self.name
+                self.name,
+                foreign.join(", ")
             );
         }
-        // Ownership only: the content changes with the one write that is the switch.
-        let patch = json!({ "metadata": {
-            "resourceVersion": there.metadata.resource_version,
-            "managedFields": taken_over,
-        } });
-        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        let task = format!("take over {} of ConfigMap {}", in_the_way.join(", "), self.name);
-        let patched = self.api.patch_metadata(self.name, &params, &Patch::Merge(patch)).await;
-        patched.map_err(|error| explained(error, &task))?;
-        self.apply(&plan.index, true).await
+        let change = json!({ "metadata": { "managedFields": taken_over(there, keys) } });
+        let task = format!("take over {} of ConfigMap {}", keys.join(", "), self.name);
+        patch_version(&self.api, self.name, (there.metadata.resource_version.as_deref(), change), &task).await
     }
 
     async fn apply(&self, map: &ConfigMap, dry_run: bool) -> anyhow::Result<ConfigMap> {

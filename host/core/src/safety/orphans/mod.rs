@@ -28,6 +28,16 @@ pub struct VmOwners {
     has_unmade: bool,
     kin: Option<SeenUids>,
     on_nodes: BTreeSet<String>,
+    infrastructure: InfrastructureVms,
+}
+
+/// The VMs of infrastructure machines of Cluster API. None of them is ever an orphan: they go with their objects alone.
+#[derive(Clone, Debug, Default)]
+pub struct InfrastructureVms {
+    /// The keys that their objects have stored.
+    pub keys: BTreeSet<Uid>,
+    /// The ids that their objects have stored.
+    pub vms: BTreeSet<ProviderId>,
 }
 
 /// The uids of Machines that this process has seen. They show that a VM without a Machine was one of this control
@@ -61,6 +71,18 @@ impl VmOwners {
     #[must_use]
     pub fn with_nodes(self, on_nodes: BTreeSet<String>) -> Self {
         Self { on_nodes, ..self }
+    }
+
+    /// Adds the VMs of infrastructure machines, which another mark keeps out of listings unless somebody has given both
+    /// the same one.
+    #[must_use]
+    pub fn with_infrastructure(self, infrastructure: InfrastructureVms) -> Self {
+        Self { infrastructure, ..self }
+    }
+
+    fn has_infrastructure(&self, vm: &Listed) -> bool {
+        let InfrastructureVms { keys, vms } = &self.infrastructure;
+        vms.contains(&vm.provider_id) || vm.machine_uid.as_ref().is_some_and(|key| keys.contains(key))
     }
 
     fn has_node(&self, vm: &ProviderId) -> bool {
@@ -99,7 +121,7 @@ pub enum VmOwnership {
 }
 
 pub fn ownership(vm: &Listed, owners: &VmOwners) -> VmOwnership {
-    if owners.have(&vm.provider_id) {
+    if owners.have(&vm.provider_id) || owners.has_infrastructure(vm) {
         return VmOwnership::Owned;
     }
     let by_uid = vm.machine_uid.as_ref().and_then(|uid| owners.by_uid.get(uid));

@@ -109,6 +109,17 @@ fn a_vm_is_kept_for_every_machine_that_could_be_its_own() {
 }
 
 #[test]
+fn the_vm_of_an_infrastructure_machine_is_owned_by_its_key_and_by_its_id() {
+    let infrastructure =
+        InfrastructureVms { keys: ["key".into()].into(), vms: [ProviderId::from("vm-i")].into() };
+    // The name of a Machine with another VM changes nothing.
+    let owners = VmOwners::new([owner("m", "uid-m", Some("vm-m"))]).with_infrastructure(infrastructure);
+    assert_eq!(ownership(&vm("vm-x", "m", Some("key")), &owners), VmOwnership::Owned);
+    assert_eq!(ownership(&vm("vm-i", "m", None), &owners), VmOwnership::Owned);
+    assert_eq!(ownership(&vm("vm-x", "gone", Some("other")), &owners), VmOwnership::Orphan);
+}
+
+#[test]
 fn a_vm_is_deleted_after_three_listings_that_are_apart() {
     let mut watch = Watch::new([owner("m", "uid-m", Some("vm-m"))]);
     let vms = [orphan("vm-x"), vm("vm-m", "m", Some("uid-m"))];

@@ -57,15 +57,21 @@ pub(crate) struct Users {
     pub(crate) may_be_more: bool,
 }
 
-struct Finalizer {
-    name: &'static str,
+pub(crate) struct Finalizer {
+    pub(crate) name: &'static str,
     /// Users of the object with the finalizer.
-    users: Users,
+    pub(crate) users: Users,
     /// Of which kind that one is.
-    kind: Kind,
+    pub(crate) kind: Kind,
 }
 
-async fn sync_finalizer<T>(context: &Context, api: &Api<T>, meta: &ObjectMeta, finalizer: Finalizer) -> Report
+/// Puts the finalizer on an object that is used, and takes it off one that is not.
+pub(crate) async fn sync_finalizer<T>(
+    context: &Context,
+    api: &Api<T>,
+    meta: &ObjectMeta,
+    finalizer: Finalizer,
+) -> Report
 where
     T: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {

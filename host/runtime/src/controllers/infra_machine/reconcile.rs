@@ -1,6 +1,6 @@
 //! One reconcile of a MachinistMachine: facts, steps of the core, effects on the object and on the cloud, the status.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use machinist_api::infrastructure::MachinistMachine;
 use machinist_core::driver::Creation;
 use machinist_core::infra_machine::{InfraConclusion, InfraReason, InfraStep, step};
@@ -103,6 +103,9 @@ impl Reconcile for InfraReconcile<'_> {
     fn postponed(&mut self, effects: &[MachineEffect], is_first: bool) -> Option<Requeue> {
         let machine = &self.observed.view.machine.machine;
         let calls = effects.iter().any(|effect| effect.is(EffectTrait::CallsDriver));
+        if calls && self.is_paused_meanwhile() {
+            return Some(Requeue::After(SignedDuration::ZERO));
+        }
         let purpose = Purpose::of(machine.deletion.is_some(), machine.provider_id.is_some());
         let may_go = !purpose.must_ask(is_first, calls) || self.slots.enter(self.account.clone(), purpose);
         (!may_go).then_some(Requeue::After(frame::UNTIL_CALLED))
@@ -177,6 +180,13 @@ impl Reconcile for InfraReconcile<'_> {
 }
 
 impl InfraReconcile<'_> {
+    /// The pause may have come while this reconcile read a Secret or waited for the cloud: the caches know it, and the
+    /// facts do not.
+    fn is_paused_meanwhile(&self) -> bool {
+        let key = &self.observed.view.machine.machine.key;
+        RelatedObjects::of(self.tenant, key).is_some_and(|related| related.pause().is_some())
+    }
+
     fn is_new(&self, state: &str) -> bool {
         self.observed.view.machine.machine.last_known_state.as_deref() != Some(state)
     }

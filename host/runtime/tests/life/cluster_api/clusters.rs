@@ -6,8 +6,12 @@ use machinist_api::infrastructure::names::{annotations, finalizers};
 use memory_api::wire::table;
 use serde_json::json;
 
-use super::objects::{CLUSTERS, MACHINES, add_cluster, condition, empty, find, of_team, provided};
+use super::objects::{
+    CLUSTERS, MACHINES, add_cluster, add_machine, condition, empty, find, is_provisioned, of_team, provided,
+    says, served,
+};
 use crate::fixture::cloud::Habits;
+use crate::fixture::stage::Stage;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -42,6 +46,42 @@ async fn a_cluster_stays_until_its_last_machine_is_gone() {
     stage.until("the machine is gone", LIMIT, || find(&stage, "vm").is_none()).await;
     stage.until("its cluster too", LIMIT, || stage.api.find(CLUSTERS, &of_team("c")).is_none()).await;
     assert_eq!(stage.cloud.vms(), 0);
+}
+
+/// The mark of VMs of MCM's Machines: they would be deleted as orphans.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_with_the_mark_of_the_host_gets_no_vm() {
+    let stage = empty(Habits::default());
+    let _host = stage.host_without_target("host");
+    add_cluster(&stage);
+    let id = |id: &str| json!({ "spec": { "clusterID": id } });
+    stage.api.edit(CLUSTERS, &of_team("c"), &id("test")).unwrap();
+    add_machine(&stage, "vm");
+    let refused = ("False".to_owned(), "InvalidSpec".to_owned());
+    stage.until("it says so", LIMIT, || says(&stage, "vm", "Ready") == refused).await;
+    assert_eq!(stage.cloud.vms(), 0);
+    stage.api.edit(CLUSTERS, &of_team("c"), &id("team-c")).unwrap();
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+}
+
+/// Made by a host with another `--cluster-id`, before somebody gave this one the same mark.
+#[tokio::test(start_paused = true)]
+async fn a_vm_with_the_mark_of_the_host_is_no_orphan_while_its_machine_is_there() {
+    let stage = served(Stage::set());
+    let (owned, orphan) =
+        (stage.cloud.plant("test", "vm", "key-of-vm"), stage.cloud.plant("test", "gone", "uid-gone"));
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    let notes = json!({ annotations::MACHINE_KEY: "key-of-vm", "machinist.dev/cluster-id": "test" });
+    let metadata = json!({ "annotations": notes, "finalizers": [finalizers::MACHINE] });
+    stage.api.edit(MACHINES, &of_team("vm"), &json!({ "metadata": metadata })).unwrap();
+    let stored = json!({ "spec": { "providerID": owned } });
+    stage.api.edit(MACHINES, &of_team("vm"), &stored).unwrap();
+    let _host = stage.host("host");
+    let hours = Duration::from_secs(6 * 3_600);
+    stage.until("the orphan is gone", hours, || !stage.cloud.has(&orphan)).await;
+    tokio::time::sleep(hours).await;
+    assert!(stage.cloud.has(&owned));
 }
 
 #[tokio::test(start_paused = true)]

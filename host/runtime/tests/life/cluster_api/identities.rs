@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use machinist_api::infrastructure::names::finalizers;
 use memory_api::encode;
 use serde_json::{Value, json};
 
@@ -63,12 +64,79 @@ async fn an_identity_for_others_is_refused_until_it_allows_the_namespace() {
     }
 }
 
+fn finalizers_of(stage: &Stage, plural: &str, key: &str) -> Value {
+    stage.api.find(plural, key).unwrap_or_default()["metadata"]["finalizers"].clone()
+}
+
+/// The whole namespace may be deleted at once: whatever order the objects go in, the VM goes too.
+#[tokio::test(start_paused = true)]
+async fn credentials_stay_until_the_last_object_that_needs_them_is_gone() {
+    let (stage, _host) = provided().await;
+    let held = json!([finalizers::IDENTITY]);
+    stage
+        .until("the Secret is kept", LIMIT, || finalizers_of(&stage, "secrets", &of_team("account")) == held)
+        .await;
+    for (plural, name) in [("secrets", "account"), (CLUSTERS, "c"), (MACHINES, "vm")] {
+        stage.api.delete(plural, &of_team(name)).unwrap();
+    }
+    let is_gone = |plural: &str, name: &str| stage.api.find(plural, &of_team(name)).is_none();
+    stage.until("the machine is gone", LIMIT, || is_gone(MACHINES, "vm")).await;
+    assert_eq!(stage.cloud.vms(), 0);
+    stage.until("its cluster too", LIMIT, || is_gone(CLUSTERS, "c")).await;
+    stage.until("and the credentials", LIMIT, || is_gone("secrets", "account")).await;
+}
+
+/// Whose Secret somebody deletes while it is in use reads who uses it.
+#[tokio::test(start_paused = true)]
+async fn who_deletes_credentials_in_use_is_told_and_another_reference_lets_them_go() {
+    let (stage, _host) = provided().await;
+    tokio::time::sleep(LIMIT).await;
+    stage.api.delete("secrets", &of_team("account")).unwrap();
+    let is_told = || {
+        let events = stage.api.all("events");
+        events.iter().any(|event| event["reason"] == "CredentialsInUse")
+    };
+    stage.until("an Event says so", Duration::from_secs(1_200), is_told).await;
+    let data = json!({ "token": encode(b"another token") });
+    let other = json!({ "metadata": { "name": "other", "namespace": "team" }, "data": data });
+    stage.api.create("secrets", &other).unwrap();
+    let reference = json!({ "spec": { "identityRef": { "kind": "Secret", "name": "other" } } });
+    stage.api.edit(CLUSTERS, &of_team("c"), &reference).unwrap();
+    let is_gone = || stage.api.find("secrets", &of_team("account")).is_none();
+    stage.until("the old ones go", LIMIT, is_gone).await;
+    let held = || finalizers_of(&stage, "secrets", &of_team("other")) == json!([finalizers::IDENTITY]);
+    stage.until("the new ones are kept", LIMIT, held).await;
+    assert_eq!(stage.cloud.vms(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_identity_and_its_secret_are_kept_while_they_are_used() {
+    let stage = with_identity(&json!({}));
+    let _host = stage.host_without_target("host");
+    let held = json!([finalizers::IDENTITY]);
+    for (plural, key) in [(IDENTITIES, "central"), ("secrets", "central/keys")] {
+        stage.until(plural, LIMIT, || finalizers_of(&stage, plural, key) == held).await;
+    }
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    stage.api.delete(IDENTITIES, "central").unwrap();
+    for (plural, name) in [(MACHINES, "vm"), (CLUSTERS, "c")] {
+        stage.api.delete(plural, &of_team(name)).unwrap();
+    }
+    stage.until("the identity goes last", LIMIT, || stage.api.find(IDENTITIES, "central").is_none()).await;
+    assert_eq!(stage.cloud.vms(), 0);
+    let is_free = || finalizers_of(&stage, "secrets", "central/keys").as_array().is_none_or(Vec::is_empty);
+    stage.until("its Secret is free", LIMIT, is_free).await;
+}
+
 /// A deletion without credentials would lose the VM.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_waits_for_credentials_that_are_gone() {
     let (stage, _host) = provided().await;
     tokio::time::sleep(LIMIT).await;
     let account = stage.api.find("secrets", &of_team("account")).unwrap();
+    // Somebody takes off the finalizer that keeps it.
+    let without = json!({ "metadata": { "finalizers": null } });
+    stage.api.edit("secrets", &of_team("account"), &without).unwrap();
     stage.api.delete("secrets", &of_team("account")).unwrap();
     stage.api.delete(MACHINES, &of_team("vm")).unwrap();
     let is_missed = || says(&stage, "vm", "Ready") == ("False".to_owned(), "CredentialsMissing".to_owned());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use machinist_api::infrastructure::names::annotations;
-use memory_api::wire::table;
+use memory_api::wire::{Handling, table};
 use serde_json::{Value, json};
 
 use super::objects::{MACHINES, OWNER_CLUSTERS, add_machine, find, is_provisioned, of_team, provided, says};
@@ -33,6 +33,30 @@ async fn nothing_reaches_the_cloud_while_the_cluster_is_paused_and_a_deletion_co
     stage.until("it is gone", LIMIT, || find(&stage, "vm").is_none()).await;
     stage.until("the other is made", LIMIT, || is_provisioned(&stage, "other")).await;
     assert_eq!(stage.cloud.vms(), 1);
+}
+
+/// The reconcile of a deletion reads a Secret for seconds, and the pause comes meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_pause_in_the_middle_of_a_reconcile_stops_its_next_call() {
+    let (stage, _host) = provided().await;
+    tokio::time::sleep(LIMIT).await;
+    stage.wire.plan(|call| {
+        let is_slow = call.verb == "GET" && call.what == "secrets";
+        if is_slow { Handling::Delay(Duration::from_secs(10)) } else { Handling::Pass }
+    });
+    let begun = stage.wire.len();
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let reads = stage.wire.records_since(begun, |call| call.verb == "GET" && call.what == "secrets");
+    assert_eq!(reads.len(), 1, "the reconcile has begun");
+    pause(&stage, true);
+    tokio::time::sleep(LIMIT).await;
+    let calls = stage.wire.records_since(begun, |call| call.verb == "CALL");
+    assert!(calls.is_empty(), "{}", table(&calls));
+    assert_eq!(says(&stage, "vm", "Paused").0, "True");
+    pause(&stage, false);
+    stage.until("it is gone", LIMIT, || find(&stage, "vm").is_none()).await;
+    assert_eq!(stage.cloud.vms(), 0);
 }
 
 #[tokio::test(start_paused = true)]

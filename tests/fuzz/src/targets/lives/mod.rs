@@ -177,6 +177,7 @@ async fn live(world: &Value) -> Verdict {
         seed: [7; 32],
         identity: "host".to_owned(),
         metrics: Arc::<Metrics>::default(),
+        node_groups: None,
     };
     let stop = CancellationToken::new();
     let run = tokio::spawn(tenant.run(is_leading, synced, stop.clone()));

@@ -137,6 +137,7 @@ pub(crate) fn observe(
         contested_by,
         bootstrap,
         identity: used.fact,
+        reserved_mark: (cluster_mark == tenant.settings.cluster).then(|| cluster_mark.clone()),
         failure_domain: related.failure_domain().map(FailureDomain::new),
         is_provisioned: related.machine.is_provisioned(),
         reported,

@@ -13,6 +13,7 @@ pub(crate) mod template;
 
 use std::collections::BTreeMap;
 
+use machinist_api::infrastructure::autoscaler;
 use machinist_api::names::{annotations, labels};
 use machinist_core::machine_deployment::DeploymentNames;
 use machinist_core::value::id::{ObjectKey, Uid};
@@ -58,6 +59,7 @@ pub(crate) static NAMES: DeploymentNames = DeploymentNames {
         annotations::FAILED_JOINS,
         annotations::MAINTENANCE_WINDOWS,
         annotations::CLASS_ALTERNATIVES,
+        autoscaler::annotations::CHOSEN_MACHINES,
     ],
 };
 

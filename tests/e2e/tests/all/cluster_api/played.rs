@@ -6,16 +6,16 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use machinist_api::infrastructure::{MachinistCluster, MachinistMachine};
 use serde_json::{Value, json};
 
-use super::core::{add_cluster, add_machine, all, install, provide_cluster};
+use super::played_core::{add_cluster, add_machine, all, install, provide_cluster};
 use crate::scene::{SIM, hosted, is_gone, runs, turn};
 
-fn provider_spec() -> Value {
+pub(super) fn provider_spec() -> Value {
     let class = manifests::class("small", "sim");
     class.provider_spec.unwrap_or_default()
 }
 
 /// The token that the cloud takes.
-fn token(lab: &Lab) -> Result<String> {
+pub(super) fn token(lab: &Lab) -> Result<String> {
     let data = lab.cloud.secret("sim").data.unwrap_or_default();
     let token = data.get("token").context("the cloud has a token")?;
     Ok(String::from_utf8(token.0.clone())?)
