@@ -98,8 +98,8 @@ pub use component::{Exported, ExportedPolicy};
 
 /// Exports a type that implements [`driver::Driver`] from the component: `export_driver!(MyDriver);`, or
 /// `export_driver!(MyDriver, reboot, delete_by_id);` for one that implements [`driver::Reboot`] and
-/// [`driver::DeleteById`] as well. The others are `node_id` ([`driver::NodeId`]), `placement` ([`driver::Placement`]) and
-/// `capacity` ([`driver::Capacity`]).
+/// [`driver::DeleteById`] as well. The others are `node_id` ([`driver::NodeId`]), `placement` ([`driver::Placement`])
+/// and `capacity` ([`driver::Capacity`]).
 ///
 /// Does nothing in native builds, so that tests link.
 #[macro_export]

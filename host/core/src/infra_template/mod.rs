@@ -132,7 +132,7 @@ fn is_stored(stored: &NodeResources, found: &NodeResources) -> bool {
         && stored.operating_system == found.operating_system
 }
 
-/// No machine waits for it. What the driver does not know it learns from nobody but a change.
+/// No machine waits for it. A driver that does not know a class learns it only by a change.
 fn unknown(error: &CallError) -> InfraTemplateStep {
     let message = format!("the driver does not say which resources a Node has: {error}");
     let policy = match error.code() {

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `settings` | the settings, and why a host does not start |
 //! | `pauses` | the pauses between attempts to load |
+//! | `driver_calls` | the calls of drivers, as functions of the host |
 //! | `dispatch` | a driver call: finds the generation, queues the call, runs it, notes its end |
 //! | `policy_dispatch` | the same for a question to a health policy |
 //! | `shadow_calls` | calls of a shadow, in the background |
@@ -19,14 +20,11 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
+use machinist_core::driver::DriverFacts;
 use machinist_core::driver::error::{CallError, Refusal};
-use machinist_core::driver::{
-    ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest,
-    NodeResources, Page, SecretValues, Vm,
-};
 use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{FailureDomain, PluginName, ProviderId, ProviderName};
+use machinist_core::value::id::{PluginName, ProviderName};
 use prometheus_client::registry::Registry;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -36,10 +34,8 @@ use tracing::warn;
 use wasmtime::Engine;
 
 use crate::calls::call::Sandbox;
-use crate::calls::convert;
 use crate::calls::engine::{self, CodeKind};
 use crate::calls::epoch::Ticker;
-use crate::calls::exports as ask;
 use crate::calls::guest::hosted;
 use crate::calls::limits::Ceilings;
 use crate::calls::log_ring::LogRing;
@@ -59,7 +55,7 @@ use crate::metrics::Metrics;
 use crate::output_limits as bounds;
 use crate::recording::{Archive, Recording};
 use crate::registry::Declaration;
-use crate::registry::canary::{Caller, Trial};
+use crate::registry::canary::Trial;
 use crate::registry::catalog::{Catalog, LoadAction, LoadActions};
 use crate::registry::claims::CLAIM_TIMEOUT;
 use crate::registry::generation::{BaselineGeneration, Generation, Served};
@@ -76,13 +72,14 @@ use crate::sources::signatures::counters::Counters;
 use crate::sources::{self, Declared, SourceId};
 use crate::vault::KnownValues;
 use directory::DirectoryState;
-use dispatch::{Queue, Target};
+use dispatch::Queue;
 use shadow_calls::Shadows;
 
 use pauses::Pauses;
 
 mod directory;
 mod dispatch;
+mod driver_calls;
 mod insight;
 mod pauses;
 mod policy_dispatch;
@@ -297,52 +294,6 @@ impl PluginHost {
         }
     }
 
-    pub async fn list(&self, request: ListRequest) -> DriverResult<Page> {
-        let target = Target::of(&request.class, None, Some(&request.secrets));
-        self.inner().dispatch(target, ask::List(request)).await
-    }
-
-    pub async fn get_volume_ids(
-        &self,
-        provider: ProviderName,
-        pin: Option<DriverDigest>,
-        volume_specs: Vec<String>,
-    ) -> DriverResult<Vec<Option<String>>> {
-        let target =
-            Target { provider, pin: pin.map(sources::of_core), caller: Caller::default(), plugins: None };
-        self.inner().dispatch(target, ask::GetVolumeIds(volume_specs)).await
-    }
-
-    /// `node-id`: the id that the Node of `vm` has. The driver gets no secrets.
-    pub async fn node_id(&self, mut request: MachineRequest, vm: Vm) -> DriverResult<ProviderId> {
-        request.secrets = SecretValues::default();
-        let target = Target::of(&request.class, Some(&request.machine), None);
-        let vm = convert::vm_record(&vm);
-        self.inner().dispatch(target, ask::NodeId { request, vm }).await
-    }
-
-    /// `placement`: the `providerSpec` of the request's class in this failure domain. The driver gets no secrets.
-    pub async fn place(
-        &self,
-        mut request: MachineRequest,
-        failure_domain: FailureDomain,
-    ) -> DriverResult<String> {
-        request.secrets = SecretValues::default();
-        let target = Target::of(&request.class, Some(&request.machine), None);
-        let failure_domain = failure_domain.to_string();
-        self.inner().dispatch(target, ask::Place { request, failure_domain }).await
-    }
-
-    /// `capacity`: the resources of a Node of a class.
-    pub async fn node_capacity(&self, request: ClassRequest) -> DriverResult<NodeResources> {
-        let target = Target::of(&request.class, None, Some(&request.secrets));
-        self.inner().dispatch(target, ask::NodeCapacity(request)).await
-    }
-
-    pub async fn validate_class(&self, class: ClassSpec) -> DriverResult<Vec<String>> {
-        self.inner().dispatch(Target::of(&class, None, None), ask::ValidateClass(class)).await
-    }
-
     /// All policies that are declared, by name. Fast.
     pub fn policies(&self) -> Arc<[PolicyFact]> {
         self.inner().catalog.routes().policy_facts()
@@ -445,28 +396,6 @@ fn served(declared: &Declared<Origin>, loaded: Loaded) -> (Vec<ProviderName>, Se
 
 /// A policy computes and never waits, so more at the same time than there are threads would only take memory.
 const POLICY_CALLS_IN_FLIGHT: usize = 4;
-
-/// The calls about a Machine.
-macro_rules! machine_calls {
-    ($($(#[$doc:meta])* $call:ident($($extra:ident: $type:ty),*) -> $answer:ty = $ask:ident;)+) => {
-        impl PluginHost {
-            $($(#[$doc])* pub async fn $call(&self, request: MachineRequest $(, $extra: $type)*) -> DriverResult<$answer> {
-                let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
-                self.inner().dispatch(target, ask::$ask { request $(, $extra: $extra.to_string())* }).await
-            })+
-        }
-    };
-}
-
-machine_calls! {
-    create() -> Creation = Create;
-    initialize() -> Vm = Initialize;
-    delete() -> Deletion = Delete;
-    get_status() -> Vm = GetStatus;
-    reboot() -> () = Reboot;
-    /// `delete-by-id`: removes `vm`, and leaves the one that the request names.
-    delete_by_id(vm: ProviderId) -> () = DeleteById;
-}
 
 /// How long the last recordings may take to be written.
 const RECORDINGS_TIMEOUT: Duration = Duration::from_secs(3);

@@ -6,7 +6,7 @@ use crate::class::spec::Spec;
 use crate::ec2::Ec2;
 use crate::ec2::answer::InstanceType;
 
-/// Asks EC2 once.
+/// Asks EC2 once for the size of the type.
 pub(crate) fn of(spec: &Spec, ec2: Ec2<'_>) -> Result<NodeResources, Failure> {
     match ec2.instance_type(&spec.machine_type)? {
         Some(size) => Ok(resources(spec, &size)),

@@ -331,7 +331,7 @@ fn the_schema_knows_the_fields_that_are_read() {
     assert_eq!(all["blockDevices"][0]["ebs"].as_object().unwrap().len(), 8);
     assert_eq!(
         (all.as_object().unwrap().len(), all["networkInterfaces"][0].as_object().unwrap().len()),
-        (18, 11)
+        (20, 11)
     );
     let reported = problems(&all);
     assert!(!reported.iter().any(|problem| problem.contains(" must be a string")), "{reported:?}");

@@ -33,7 +33,7 @@ pub enum Optional {
 }
 
 impl Optional {
-    /// All of them.
+    /// All of them, in the order of a world's exports.
     pub const ALL: [Self; 4] = [Self::Reboot, Self::NodeId, Self::Placement, Self::Capacity];
 
     /// Returns the interface's name in the contract.

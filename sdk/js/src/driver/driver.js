@@ -2,7 +2,8 @@
  * The class that the author of a driver extends.
  */
 
-/** @import { About, Class, Deleted, ListRequest, NodeResources, Page, ProgressFacts, Request, Vm } from '../contract.js' */
+/** @import { About, Class, Deleted, ListRequest, NodeResources, Page, Request, Vm } from '../contract.js' */
+/** @import { ProgressFacts } from '../contract.js' */
 /** @import { Host, QuietHost } from '../host.js' */
 
 import { DriverError } from '../error.js';
@@ -25,8 +26,9 @@ export class InProgress {
  *
  * Optional: a driver that can restart machines has `reboot(request, host)` as well. For Cluster API there are three
  * more methods, each an export of its own: `nodeId(request, vm, host)` returns the id that the cloud controller manager
- * gives to the Node of a VM, `place(machineClass, failureDomain, host)` the `providerSpec` of a class in an exact failure
- * domain, and `nodeCapacity(machineClass, host)` the resources of a Node. The first two have no secrets and no network.
+ * gives to the Node of a VM, `place(machineClass, failureDomain, host)` the `providerSpec` of a class in an exact
+ * failure domain, and `nodeCapacity(machineClass, host)` the resources of a Node. The first two have no secrets and no
+ * network.
  * @abstract
  */
 export class Driver {
@@ -100,7 +102,9 @@ export class Driver {
 
 /** @typedef {Driver & { nodeId(request: Request, vm: Vm, host: QuietHost): Awaitable<string> }} NamingDriver */
 
-/** @typedef {Driver & { place(machineClass: Class, failureDomain: string, host: QuietHost): Awaitable<object> }} PlacingDriver */
+/** @typedef {(machineClass: Class, failureDomain: string, host: QuietHost) => Awaitable<object>} Place */
+
+/** @typedef {Driver & { place: Place }} PlacingDriver */
 
 /** @typedef {Driver & { nodeCapacity(machineClass: Class, host: Host): Awaitable<NodeResources> }} MeasuringDriver */
 

@@ -2,7 +2,8 @@
 /**
  * The class that the author of a driver extends.
  */
-import type { About, Class, Deleted, ListRequest, NodeResources, Page, ProgressFacts, Request, Vm } from '../contract.js';
+import type { About, Class, Deleted, ListRequest, NodeResources, Page, Request, Vm } from '../contract.js';
+import type { ProgressFacts } from '../contract.js';
 import type { Host, QuietHost } from '../host.js';
 export type Awaitable<T> = T | Promise<T>;
 /** @template T @typedef {T | Promise<T>} Awaitable */
@@ -20,8 +21,9 @@ export declare class InProgress {
  *
  * Optional: a driver that can restart machines has `reboot(request, host)` as well. For Cluster API there are three
  * more methods, each an export of its own: `nodeId(request, vm, host)` returns the id that the cloud controller manager
- * gives to the Node of a VM, `place(machineClass, failureDomain, host)` the `providerSpec` of a class in an exact failure
- * domain, and `nodeCapacity(machineClass, host)` the resources of a Node. The first two have no secrets and no network.
+ * gives to the Node of a VM, `place(machineClass, failureDomain, host)` the `providerSpec` of a class in an exact
+ * failure domain, and `nodeCapacity(machineClass, host)` the resources of a Node. The first two have no secrets and no
+ * network.
  * @abstract
  */
 export declare class Driver {
@@ -73,8 +75,9 @@ export type RebootingDriver = Driver & {
 export type NamingDriver = Driver & {
     nodeId(request: Request, vm: Vm, host: QuietHost): Awaitable<string>;
 };
+export type Place = (machineClass: Class, failureDomain: string, host: QuietHost) => Awaitable<object>;
 export type PlacingDriver = Driver & {
-    place(machineClass: Class, failureDomain: string, host: QuietHost): Awaitable<object>;
+    place: Place;
 };
 export type MeasuringDriver = Driver & {
     nodeCapacity(machineClass: Class, host: Host): Awaitable<NodeResources>;

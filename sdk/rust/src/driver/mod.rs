@@ -134,7 +134,8 @@ pub trait DeleteById: Driver {
     fn delete_by_id(request: &Request, provider_id: &str, host: &dyn Host) -> Result<(), Failure>;
 }
 
-/// Optional: a driver whose own provider ids differ from those of Nodes. `export_driver!(MyDriver, node_id)` exports it.
+/// Optional: a driver whose own provider ids differ from those of Nodes. `export_driver!(MyDriver, node_id)` exports
+/// it.
 pub trait NodeId: Driver {
     /// Returns the id that the cloud controller manager writes into `Node.spec.providerID` for this VM: 1 to 512 bytes,
     /// the same for the same arguments, in every later version as well.

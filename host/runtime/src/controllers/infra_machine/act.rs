@@ -157,7 +157,7 @@ fn claim(observed: &ObservedInfraMachine) -> Value {
 }
 
 /// Without a version: the id of the VM must be stored, whatever else has changed meanwhile. Cluster API compares the id
-/// of the Node; the driver's own id stands beside it, where it is another one.
+/// of the Node; the driver's own id is beside it, where it differs.
 fn record(
     observed: &ObservedInfraMachine,
     (own_id, node_id): (&ProviderId, &ProviderId),

@@ -22,11 +22,10 @@ use crate::controllers::state::TenantState;
 use crate::events::{About, Event};
 use crate::message::Report;
 
-/// Reconciles a MachinistMachineTemplate.
+/// Reconciles a template. Reads credentials only where a driver is asked.
 pub(crate) async fn run(tenant: &TenantState, context: &Context, key: &ObjectKey) -> Report {
     let Some(objects) = TemplateObjects::of(tenant, key) else { return Report::only(Requeue::Gone) };
     let driver = objects.driver(tenant);
-    // Credentials are read for a question alone.
     let asks = matches!(&driver, DriverFact::Ready(ready) if ready.capabilities.capacity);
     let credentials = if asks {
         let needs_labels = objects.needs_namespace_labels(tenant);

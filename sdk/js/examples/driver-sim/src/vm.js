@@ -73,7 +73,8 @@ export function readPage(value, field, read) {
 
 /**
  * Returns the size of a type from the list of all. `null`: there is no such type.
- * @param {unknown} regions @param {string} type @returns {{ cpus: number, memoryGib: number, gpus: number } | null | undefined}
+ * @param {unknown} regions @param {string} type
+ * @returns {{ cpus: number, memoryGib: number, gpus: number } | null | undefined}
  */
 export function readSize(regions, type) {
   const { types } = object(regions);

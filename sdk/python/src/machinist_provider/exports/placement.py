@@ -4,8 +4,8 @@
 Optional: VMs in an exact failure domain. A driver exports it beside `machinist:provider/driver`, and the host finds
 it by its name.
 
-A Machine of Cluster API can ask for a failure domain, and its control planes and MachineDeployments count on it. The
-host refuses such a Machine before it asks for a VM, unless the driver exports this interface.
+A Machine of Cluster API can ask for a failure domain, and its control planes and MachineDeployments count on it.
+The host refuses such a Machine before it asks for a VM, unless the driver exports this interface.
 """
 from typing import TypeVar, Generic, Union, Optional, Protocol, Tuple, List, Any, Self, Callable
 from types import TracebackType

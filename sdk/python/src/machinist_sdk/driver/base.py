@@ -11,8 +11,8 @@ class Driver(ABC):
     """A driver of a cloud. The SDK creates it for each call without arguments, so nothing survives a call.
 
     A call fails by raising `Failure`. Any other exception becomes the code `internal` with the exception's text.
-    `describe`, `validate_class`, `get_volume_ids`, `node_id` and `place` have neither secrets nor network. `wit/provider`
-    and the generated `machinist_provider.exports.Driver` describe the promises of each call.
+    `describe`, `validate_class`, `get_volume_ids`, `node_id` and `place` have neither secrets nor network.
+    `wit/provider` and the generated `machinist_provider.exports.Driver` describe the promises of each call.
     """
 
     @abstractmethod
