@@ -23,11 +23,12 @@ pub(crate) fn instance(instance: Instance) -> messages::Instance {
         InstanceState::Creating => State::InstanceCreating,
         InstanceState::Deleting => State::InstanceDeleting,
     };
-    let error_info = instance.error.map(|CreationError { class, code, message }| messages::InstanceErrorInfo {
-        error_code: code.to_owned(),
-        error_message: message,
-        instance_error_class: class.number(),
-    });
+    let error_info =
+        instance.error.map(|CreationError { class, code, message }| messages::InstanceErrorInfo {
+            error_code: code.to_owned(),
+            error_message: message,
+            instance_error_class: class.number(),
+        });
     let status = messages::InstanceStatus { instance_state: state.into(), error_info };
     messages::Instance { id: instance.id, status: Some(status) }
 }

@@ -13,9 +13,8 @@ pub(crate) fn bytes(template: &TemplateNode) -> Vec<u8> {
 }
 
 fn message(template: &TemplateNode) -> Node {
-    let quantity = |(resource, quantity): (&String, &String)| {
-        (resource.clone(), Quantity { string: quantity.clone() })
-    };
+    let quantity =
+        |(resource, quantity): (&String, &String)| (resource.clone(), Quantity { string: quantity.clone() });
     let taints = template.taints.iter().map(|taint| Taint {
         key: taint.key.clone(),
         value: taint.value.clone(),

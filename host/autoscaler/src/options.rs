@@ -24,10 +24,7 @@ pub(crate) fn read(message: &NodeGroupAutoscalingOptions) -> Options {
 }
 
 /// Writes options in both forms. The others stay as the autoscaler has them.
-pub(crate) fn write(
-    options: Options,
-    defaults: &NodeGroupAutoscalingOptions,
-) -> NodeGroupAutoscalingOptions {
+pub(crate) fn write(options: Options, defaults: &NodeGroupAutoscalingOptions) -> NodeGroupAutoscalingOptions {
     let earlier = |duration: SignedDuration| {
         let duration = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         Some(Nanoseconds { duration })

@@ -13,11 +13,10 @@ use crate::messages::{
     NodeGroupAutoscalingOptionsResponse, NodeGroupDecreaseTargetSizeRequest,
     NodeGroupDecreaseTargetSizeResponse, NodeGroupDeleteNodesRequest, NodeGroupDeleteNodesResponse,
     NodeGroupForNodeRequest, NodeGroupForNodeResponse, NodeGroupIncreaseSizeRequest,
-    NodeGroupIncreaseSizeResponse, NodeGroupNodesRequest, NodeGroupNodesResponse,
-    NodeGroupTargetSizeRequest, NodeGroupTargetSizeResponse, NodeGroupTemplateNodeInfoRequest,
-    NodeGroupTemplateNodeInfoResponse, NodeGroupsRequest, NodeGroupsResponse, PricingNodePriceRequest,
-    PricingNodePriceResponse, PricingPodPriceRequest, PricingPodPriceResponse, RefreshRequest,
-    RefreshResponse,
+    NodeGroupIncreaseSizeResponse, NodeGroupNodesRequest, NodeGroupNodesResponse, NodeGroupTargetSizeRequest,
+    NodeGroupTargetSizeResponse, NodeGroupTemplateNodeInfoRequest, NodeGroupTemplateNodeInfoResponse,
+    NodeGroupsRequest, NodeGroupsResponse, PricingNodePriceRequest, PricingNodePriceResponse,
+    PricingPodPriceRequest, PricingPodPriceResponse, RefreshRequest, RefreshResponse,
 };
 use crate::metrics::CallMetrics;
 use crate::{answers, node, options};

@@ -68,12 +68,7 @@ static ALL: [Kind; 23] = [
     kind("cluster.x-k8s.io", "v1beta2", "clusters.cluster.x-k8s.io", "Cluster", true, true),
     kind("cluster.x-k8s.io", "v1beta2", "machinesets.cluster.x-k8s.io", "MachineSet", true, true),
     kind(
-        "cluster.x-k8s.io",
-        "v1beta2",
-        "machinedeployments.cluster.x-k8s.io",
-        "MachineDeployment",
-        true,
-        true,
+        "cluster.x-k8s.io", "v1beta2", "machinedeployments.cluster.x-k8s.io", "MachineDeployment", true, true,
     ),
 ];
 

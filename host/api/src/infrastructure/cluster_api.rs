@@ -187,7 +187,10 @@ mod tests {
         assert_eq!(reference.named("infrastructure.machinist.dev", "MachinistMachine"), Some("m"));
         assert_eq!(reference.named("infrastructure.cluster.x-k8s.io", "MachinistMachine"), None);
         assert_eq!(machine.spec.failure_domain, "a");
-        assert_eq!((machine.spec.provider_id.as_str(), machine.status.node_ref.name.as_str()), ("sim:///a/vm-1", "n"));
+        assert_eq!(
+            (machine.spec.provider_id.as_str(), machine.status.node_ref.name.as_str()),
+            ("sim:///a/vm-1", "n")
+        );
 
         let cluster: OwnerCluster = serde_json::from_value(json!({
             "metadata": { "name": "c" },

@@ -127,7 +127,8 @@ mod tests {
         assert_eq!(template.metadata.labels().len(), 1);
         assert_eq!((template.spec.failure_domain.as_str(), template.spec.taints.len()), ("a", 1));
         let set: OwnerSet =
-            serde_json::from_value(json!({ "spec": { "replicas": 1 }, "status": { "replicas": 2 } })).unwrap();
+            serde_json::from_value(json!({ "spec": { "replicas": 1 }, "status": { "replicas": 2 } }))
+                .unwrap();
         assert_eq!((set.spec.replicas, set.status.replicas), (Some(1), Some(2)));
     }
 

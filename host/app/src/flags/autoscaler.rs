@@ -131,18 +131,18 @@ fn endpoint(text: &str) -> Result<Endpoint, String> {
         Some((clusters, address)) => (scope(clusters)?, address),
         None => (Scope { mcm: true, clusters: BTreeSet::new() }, text),
     };
-    let address: SocketAddr = address
-        .parse()
-        .map_err(|_| format!("must have an IP address with a port such as 127.0.0.1:8086, not {address:?}"))?;
+    let address: SocketAddr = address.parse().map_err(|_| {
+        format!("must have an IP address with a port such as 127.0.0.1:8086, not {address:?}")
+    })?;
     Ok(Endpoint { address, scope })
 }
 
 fn scope(text: &str) -> Result<Scope, String> {
     let mut scope = Scope::default();
     for part in text.split('+').map(str::trim) {
-        let cluster = part.split_once('/').filter(|(namespace, name)| {
-            !namespace.is_empty() && !name.is_empty() && !name.contains('/')
-        });
+        let cluster = part
+            .split_once('/')
+            .filter(|(namespace, name)| !namespace.is_empty() && !name.is_empty() && !name.contains('/'));
         match cluster {
             Some((namespace, name)) => drop(scope.clusters.insert(ObjectKey::new(namespace, name))),
             None if part == MCM => scope.mcm = true,
@@ -169,7 +169,10 @@ mod tests {
             ("", ""),
             ("127.0.0.1:8086", "mcm@127.0.0.1:8086"),
             ("team/c@[::1]:8086", "team/c@[::1]:8086"),
-            ("mcm+team/c+team/d@127.0.0.1:1, other/e@127.0.0.1:2", "mcm+team/c+team/d@127.0.0.1:1,other/e@127.0.0.1:2"),
+            (
+                "mcm+team/c+team/d@127.0.0.1:1, other/e@127.0.0.1:2",
+                "mcm+team/c+team/d@127.0.0.1:1,other/e@127.0.0.1:2",
+            ),
         ] {
             let endpoints = Endpoints::parse(text).unwrap();
             assert_eq!(endpoints.as_typed(), typed, "{text}");

@@ -50,10 +50,10 @@ use machinist_runtime::context::settings::{ClusterApi, Controllers, Settings};
 
 use crate::admin::DebugAccess;
 
+use autoscaler::AutoscalerFlags;
 pub(crate) use autoscaler::AutoscalerSettings;
 pub(crate) use binary_name::BinaryName;
 pub(crate) use command_line::CommandLine;
-use autoscaler::AutoscalerFlags;
 use machines::{MachineFlags, OwnerFlags, SecretFlags};
 use plugins::{RecordFlags, SandboxFlags};
 use unused::UnusedFlags;

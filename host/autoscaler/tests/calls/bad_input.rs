@@ -25,7 +25,8 @@ async fn stage() -> (Stage, Client) {
 /// Writes of sizes and marks.
 fn writes(stage: &Stage, begun: usize) -> usize {
     let is_write = |call: &Call| {
-        call.verb == "PATCH" && (call.what.starts_with("machinedeployments") || call.what.starts_with("machines."))
+        call.verb == "PATCH"
+            && (call.what.starts_with("machinedeployments") || call.what.starts_with("machines."))
     };
     stage.wire.records_since(begun, is_write).len()
 }
@@ -95,6 +96,7 @@ async fn nodes_of_others_and_too_many_nodes_are_not_deleted() {
 #[tokio::test]
 async fn a_question_without_a_node_has_no_group() {
     let (_stage, mut client) = stage().await;
-    let answer = client.node_group_for_node(NodeGroupForNodeRequest { node: None }).await.unwrap().into_inner();
+    let answer =
+        client.node_group_for_node(NodeGroupForNodeRequest { node: None }).await.unwrap().into_inner();
     assert_eq!(answer.node_group.unwrap().id, "");
 }

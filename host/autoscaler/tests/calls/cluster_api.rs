@@ -7,9 +7,12 @@ use memory_api::wire::{Call, Handling};
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::fixture::{Stage, decrease, delete, group_of, groups, increase, instances, node, refuses, target_size};
+use crate::fixture::{
+    Stage, decrease, delete, group_of, groups, increase, instances, node, refuses, target_size,
+};
 use crate::objects::{
-    CAPI, CAPI_DEPLOYMENTS, CAPI_MACHINES, TEAM, add_capi_machine, add_md, add_set, capi_id_of, limits, replicas,
+    CAPI, CAPI_DEPLOYMENTS, CAPI_MACHINES, TEAM, add_capi_machine, add_md, add_set, capi_id_of, limits,
+    replicas,
 };
 
 async fn stage(machines: &[&str]) -> Stage {
@@ -94,7 +97,11 @@ async fn a_refused_size_takes_the_marks_back() {
         true => Handling::Refuse(403),
         false => Handling::Pass,
     });
-    refuses(delete(&mut client, CAPI, &[&capi_id_of("b")]).await, Code::PermissionDenied, "deploy/autoscaler");
+    refuses(
+        delete(&mut client, CAPI, &[&capi_id_of("b")]).await,
+        Code::PermissionDenied,
+        "deploy/autoscaler",
+    );
     assert!(!is_marked(&stage, "b"));
     assert_eq!(replicas(&stage.api, CAPI), 3);
 }
@@ -127,7 +134,14 @@ async fn a_vm_without_capacity_has_the_class_of_missing_resources() {
     });
     let vm = json!({ "metadata": metadata, "spec": { "provider": "sim", "providerSpec": {} } });
     stage.api.create("machinistmachines", &vm).unwrap();
-    stage.api.edit_status("machinistmachines", &format!("{TEAM}/b"), &json!({ "status": { "conditions": [condition] } })).unwrap();
+    stage
+        .api
+        .edit_status(
+            "machinistmachines",
+            &format!("{TEAM}/b"),
+            &json!({ "status": { "conditions": [condition] } }),
+        )
+        .unwrap();
     add_capi_machine(&stage.api, "md-1", "b");
     let error = async || {
         let all = instances(&mut client.clone(), CAPI).await;

@@ -134,7 +134,8 @@ async fn files_that_are_no_certificates_are_an_error_at_the_start() {
         (TlsFiles { key: folder.path().join("missing"), ..good }, "missing"),
     ] {
         let endpoint = Endpoint { address: "127.0.0.1:0".parse().unwrap(), scope: both() };
-        let (groups, metrics, stop) = (NodeGroups::new(false), CallMetrics::default(), CancellationToken::new());
+        let (groups, metrics, stop) =
+            (NodeGroups::new(false), CallMetrics::default(), CancellationToken::new());
         let error = serve(vec![endpoint], Some(files), &groups, &metrics, &stop).await.unwrap_err();
         let text = machinist_core::value::error_chain::chain(&error);
         assert!(text.contains(part), "{text:?} lacks {part:?}");

@@ -46,7 +46,8 @@ async fn groups_of_both_apis_have_their_limits_and_sizes() {
     let stage = stage(&json!({})).await;
     let mut client = stage.client().await;
     let groups = groups(&mut client).await;
-    let all: Vec<_> = groups.iter().map(|group| (group.id.as_str(), group.min_size, group.max_size)).collect();
+    let all: Vec<_> =
+        groups.iter().map(|group| (group.id.as_str(), group.min_size, group.max_size)).collect();
     assert_eq!(all, [(MCM, 1, 5), (CAPI, 1, 5)]);
     assert_eq!(groups[0].debug, "mcm/shoot/pool: 3 replicas, 1 to 5");
     assert_eq!(target_size(&mut client, MCM).await, 3);
@@ -90,7 +91,12 @@ async fn nodes_are_listed_by_the_ids_that_they_have_and_requests_by_placeholders
     for (id, group) in [(MCM, MCM), (CAPI, CAPI)] {
         for instance in instances(&mut client, id).await {
             // An autoscaler names an instance without a Node by its id twice.
-            assert_eq!(group_of(&mut client, node(&instance.id, &instance.id)).await, group, "{}", instance.id);
+            assert_eq!(
+                group_of(&mut client, node(&instance.id, &instance.id)).await,
+                group,
+                "{}",
+                instance.id
+            );
         }
     }
 }
@@ -175,7 +181,8 @@ async fn a_class_and_annotations_describe_the_next_node() {
         assert!(all.iter().any(|part| part.contains(text)), "{text} is missing in {all:?}");
     };
     let mcm = template(&mut client, MCM).await;
-    for text in ["template-pool", "64Gi", "m5.large", "eu-west-1a", "dedicated", "NoSchedule", "KubeletReady"] {
+    for text in ["template-pool", "64Gi", "m5.large", "eu-west-1a", "dedicated", "NoSchedule", "KubeletReady"]
+    {
         has(&mcm, text);
     }
     let capi = template(&mut client, CAPI).await;

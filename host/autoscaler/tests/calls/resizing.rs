@@ -124,7 +124,10 @@ async fn a_change_by_others_is_read_again_before_it_is_written() {
     stage.api.edit("machinedeployments", "shoot/pool", &json!({ "spec": { "replicas": 4 } })).unwrap();
     increase(&mut client, MCM, 1).await.unwrap();
     assert_eq!((replicas(&stage.api, MCM), target_size(&mut client, MCM).await), (5, 5));
-    stage.api.edit("machinedeployments", "shoot/pool", &json!({ "spec": { "replicas": 5, "paused": true } })).unwrap();
+    stage
+        .api
+        .edit("machinedeployments", "shoot/pool", &json!({ "spec": { "replicas": 5, "paused": true } }))
+        .unwrap();
     refuses(increase(&mut client, MCM, 1).await, Code::OutOfRange, "maximum 5");
     assert_eq!(replicas(&stage.api, MCM), 5);
 }
@@ -135,13 +138,17 @@ async fn a_machine_that_somebody_else_deletes_is_not_counted() {
     let mut client = stage.client().await;
     let machine = machines(&stage.api)[0].clone();
     let path = format!("shoot/{machine}");
-    stage.api.edit("machines", &path, &json!({ "metadata": { "finalizers": ["example.org/held"] } })).unwrap();
+    stage
+        .api
+        .edit("machines", &path, &json!({ "metadata": { "finalizers": ["example.org/held"] } }))
+        .unwrap();
     stage.api.delete("machines", &path).unwrap();
     let id = id_of(&machine);
     let is_deleting = async || {
         let all = instances(&mut client.clone(), MCM).await;
         all.iter().any(|instance| {
-            instance.id == id && instance.status.as_ref().unwrap().instance_state() == InstanceState::InstanceDeleting
+            instance.id == id
+                && instance.status.as_ref().unwrap().instance_state() == InstanceState::InstanceDeleting
         })
     };
     stage.until("its deletion is seen", is_deleting).await;

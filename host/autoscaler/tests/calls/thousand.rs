@@ -23,7 +23,8 @@ fn add_large_pool(api: &memory_api::ApiServer) -> Vec<String> {
         });
         json!({ "name": name, "namespace": "shoot", "labels": { "name": "large" }, "ownerReferences": reference })
     };
-    let template = json!({ "metadata": { "labels": { "name": "large" } }, "spec": { "class": { "name": "small" } } });
+    let template =
+        json!({ "metadata": { "labels": { "name": "large" } }, "spec": { "class": { "name": "small" } } });
     let selector = json!({ "matchLabels": { "name": "large" } });
     let mut metadata = meta("large", None);
     metadata["annotations"] = limits(2_000);
@@ -81,7 +82,8 @@ async fn a_thousand_machines_of_machine_controller_managers_kind_are_answered_wi
     let all = timed("NodeGroupNodes", instances(&mut client, ID)).await;
     assert_eq!(all.len(), MACHINES);
     assert_eq!(all[0].id, format!("sim:///zone/{}", names[0]));
-    let nodes = names.iter().map(|name| node(&format!("sim:///zone/{name}"), &format!("node-{name}"))).collect();
+    let nodes =
+        names.iter().map(|name| node(&format!("sim:///zone/{name}"), &format!("node-{name}"))).collect();
     let took = groups_of_all(&mut client, nodes, ID).await;
     eprintln!("NodeGroupForNode for {MACHINES} Nodes took {took:?}");
     let is_read = |call: &Call| matches!(call.verb, "LIST" | "GET") && call.what.starts_with("machine");

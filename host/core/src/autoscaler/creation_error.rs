@@ -58,8 +58,8 @@ impl CreationError {
     /// The error of the reason of an infrastructure machine's condition `Ready`.
     pub fn of_reason(reason: &str, message: &str) -> Option<Self> {
         use crate::infra_machine::InfraReason::{
-            CredentialsRefused, CredentialsRejected, FailureDomainUnsupported, InsufficientCapacity, InvalidSpec,
-            KeyContested, SeveralInstances,
+            CredentialsRefused, CredentialsRejected, FailureDomainUnsupported, InsufficientCapacity,
+            InvalidSpec, KeyContested, SeveralInstances,
         };
         let others = [
             CredentialsRefused, CredentialsRejected, FailureDomainUnsupported, InvalidSpec, KeyContested,

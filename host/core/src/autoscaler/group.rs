@@ -104,7 +104,9 @@ mod tests {
         for text in ["mcm/shoot/pool-a", "capi/team/md-0"] {
             assert_eq!(text.parse::<GroupId>().unwrap().to_string(), text);
         }
-        for text in ["", "mcm", "mcm/shoot", "mcm/shoot/a/b", "mcm//a", "mcm/shoot/", "aws/shoot/a", "/mcm/a/b"] {
+        for text in
+            ["", "mcm", "mcm/shoot", "mcm/shoot/a/b", "mcm//a", "mcm/shoot/", "aws/shoot/a", "/mcm/a/b"]
+        {
             let refused = text.parse::<GroupId>().unwrap_err();
             assert_eq!(refused, Refusal::InvalidId { id: text.to_owned() });
         }

@@ -90,10 +90,11 @@ impl MemberFact {
 
     /// Its instance. A Machine that was chosen for deletion counts as being deleted before it is.
     pub fn instance(&self, group: &GroupId, is_chosen: bool) -> Instance {
-        let id = self.node_provider_id.as_ref().or(self.provider_id.as_ref()).map_or_else(
-            || Placeholder::of(group, &self.name).to_string(),
-            |id| id.as_str().to_owned(),
-        );
+        let id = self
+            .node_provider_id
+            .as_ref()
+            .or(self.provider_id.as_ref())
+            .map_or_else(|| Placeholder::of(group, &self.name).to_string(), |id| id.as_str().to_owned());
         let state = match () {
             () if self.is_terminating || is_chosen => InstanceState::Deleting,
             () if self.has_vm() && self.node.is_some() => InstanceState::Running,
@@ -188,9 +189,8 @@ mod tests {
     #[test]
     fn a_placeholder_names_one_machine_of_one_api_and_namespace() {
         let (id, joined) = ("requested://mcm/shoot/m", member(Some("sim:///a/1"), Some("node")));
-        let is_named = |api, namespace, id| {
-            joined.is_named(api, namespace, &NamedNode { provider_id: id, name: id })
-        };
+        let is_named =
+            |api, namespace, id| joined.is_named(api, namespace, &NamedNode { provider_id: id, name: id });
         assert!(is_named(Api::Mcm, "shoot", id));
         assert!(!is_named(Api::Capi, "shoot", id) && !is_named(Api::Mcm, "other", id));
         assert!(!is_named(Api::Mcm, "shoot", "requested://mcm/shoot/n"));

@@ -17,7 +17,9 @@ pub enum RefusalCode {
 /// A call that writes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("{id:?} names no node group: use an id from NodeGroups, mcm/NAMESPACE/NAME or capi/NAMESPACE/NAME")]
+    #[error(
+        "{id:?} names no node group: use an id from NodeGroups, mcm/NAMESPACE/NAME or capi/NAMESPACE/NAME"
+    )]
     InvalidId { id: String },
     #[error(
         "{id} is no node group here: look whether the MachineDeployment exists, has a valid maximum in its annotations, \
@@ -28,9 +30,13 @@ pub enum Refusal {
     NotAnIncrease { id: GroupId, delta: i32 },
     #[error("{id} cannot shrink by {delta}: the number must be below 0")]
     NotADecrease { id: GroupId, delta: i32 },
-    #[error("{id} has {replicas} replicas and cannot grow by {delta} above its maximum {max}: raise the annotation with it")]
+    #[error(
+        "{id} has {replicas} replicas and cannot grow by {delta} above its maximum {max}: raise the annotation with it"
+    )]
     AboveMaximum { id: GroupId, replicas: i32, delta: i32, max: i32 },
-    #[error("{id} has {replicas} replicas and cannot shrink by {count} below its minimum {min}: lower the annotation with it")]
+    #[error(
+        "{id} has {replicas} replicas and cannot shrink by {count} below its minimum {min}: lower the annotation with it"
+    )]
     BelowMinimum { id: GroupId, replicas: i32, count: i64, min: i32 },
     #[error(
         "{id} has {replicas} replicas and {existing} Machines with a VM, and cannot shrink by {count} without a deletion: \
@@ -43,7 +49,9 @@ pub enum Refusal {
     HasVm { id: GroupId, machine: Name },
     #[error("{id} is being rolled: nothing is deleted until all its Machines are of one MachineSet")]
     Rolling { id: GroupId },
-    #[error("{id} says nothing about its next Node: annotate the MachineDeployment with cpu and memory, or give its class a nodeTemplate")]
+    #[error(
+        "{id} says nothing about its next Node: annotate the MachineDeployment with cpu and memory, or give its class a nodeTemplate"
+    )]
     NoTemplate { id: GroupId },
     #[error("{id} is invalid as a template of a Node: {problem}")]
     InvalidTemplate { id: GroupId, problem: String },

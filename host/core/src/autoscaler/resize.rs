@@ -203,7 +203,8 @@ mod tests {
 
     fn delete_at(group: &GroupFact, names: &[&str], now: Timestamp) -> Result<Deletion, Refusal> {
         let ids: Vec<String> = names.iter().map(|name| format!("sim:///a/vm-{name}")).collect();
-        let nodes: Vec<NamedNode<'_>> = ids.iter().map(|id| NamedNode { provider_id: id, name: "" }).collect();
+        let nodes: Vec<NamedNode<'_>> =
+            ids.iter().map(|id| NamedNode { provider_id: id, name: "" }).collect();
         group.delete(&nodes, now)
     }
 
@@ -229,7 +230,10 @@ mod tests {
         let group = group(vec![member("a"), member("b"), requested("c"), requested("d")]);
         assert_eq!(group.decrease(-1, now()), Ok(3));
         assert_eq!(group.decrease(-2, now()), Ok(2));
-        assert!(matches!(group.decrease(-3, now()), Err(Refusal::ExistingNodes { existing: 2, count: 3, .. })));
+        assert!(matches!(
+            group.decrease(-3, now()),
+            Err(Refusal::ExistingNodes { existing: 2, count: 3, .. })
+        ));
         for delta in [-4, i32::MIN] {
             assert!(matches!(group.decrease(delta, now()), Err(Refusal::BelowMinimum { .. })), "{delta}");
         }
@@ -298,7 +302,10 @@ mod tests {
         let mut group = group(vec![member("a"), member("b")]);
         assert!(matches!(delete(&group, &["a", "b"]), Err(Refusal::BelowMinimum { count: 2, min: 1, .. })));
         let unknown = delete(&group, &["a", "z"]).unwrap_err();
-        assert!(matches!(&unknown, Refusal::UnknownNode { node, .. } if node == "sim:///a/vm-z"), "{unknown}");
+        assert!(
+            matches!(&unknown, Refusal::UnknownNode { node, .. } if node == "sim:///a/vm-z"),
+            "{unknown}"
+        );
         group.is_rolling = true;
         assert!(matches!(delete(&group, &["a"]), Err(Refusal::Rolling { .. })));
         assert_eq!(delete(&group, &[]), Ok(Deletion::default()));

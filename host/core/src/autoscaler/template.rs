@@ -104,9 +104,9 @@ pub fn template(id: &GroupId, facts: &TemplateFacts) -> Result<TemplateNode, Ref
     let mut labels = labels_of_class(facts, &name);
     labels.extend(facts.labels.clone());
     for item in items(announced("labels")) {
-        let (key, value) = item.split_once('=').ok_or_else(|| {
-            invalid(format!("the label {item:?} must be like key=value"))
-        })?;
+        let (key, value) = item
+            .split_once('=')
+            .ok_or_else(|| invalid(format!("the label {item:?} must be like key=value")))?;
         labels.insert(key.trim().to_owned(), value.trim().to_owned());
     }
     Ok(TemplateNode { name, labels, taints, capacity })
@@ -115,7 +115,8 @@ pub fn template(id: &GroupId, facts: &TemplateFacts) -> Result<TemplateNode, Ref
 /// Names are at most 63 bytes long, so that they can be labels.
 fn name(deployment: &Name) -> String {
     let name = format!("template-{deployment}");
-    let end = name.char_indices().map(|(at, letter)| at + letter.len_utf8()).take_while(|end| *end <= 63).last();
+    let end =
+        name.char_indices().map(|(at, letter)| at + letter.len_utf8()).take_while(|end| *end <= 63).last();
     name.get(..end.unwrap_or(0)).unwrap_or_default().trim_end_matches(['-', '.']).to_owned()
 }
 
@@ -145,7 +146,8 @@ fn capacity(facts: &TemplateFacts) -> Result<BTreeMap<String, String>, String> {
         }
     }
     if let Some(count) = facts.announced.get("gpu-count").filter(|text| !text.trim().is_empty()) {
-        let resource = facts.announced.get("gpu-type").map(|name| name.trim()).filter(|name| !name.is_empty());
+        let resource =
+            facts.announced.get("gpu-type").map(|name| name.trim()).filter(|name| !name.is_empty());
         capacity.insert(resource.unwrap_or(GPU).to_owned(), valid("gpu-count", count)?);
     }
     capacity.retain(|_, quantity| amount(quantity).is_some_and(|amount| amount > 0));
@@ -218,12 +220,19 @@ mod tests {
         ]);
         let node = of(&facts).unwrap();
         let capacity = [
-            ("amd.com/gpu", "2"), ("cpu", "4"), ("ephemeral-storage", "100Gi"), ("memory", "16G"), ("pods", "50"),
+            ("amd.com/gpu", "2"),
+            ("cpu", "4"),
+            ("ephemeral-storage", "100Gi"),
+            ("memory", "16G"),
+            ("pods", "50"),
         ];
         assert_eq!(node.capacity, texts(&capacity));
         let labels = [
-            ("a", "1"), ("b", ""), ("kubernetes.io/arch", "amd64"),
-            ("kubernetes.io/hostname", "template-pool"), ("kubernetes.io/os", "linux"),
+            ("a", "1"),
+            ("b", ""),
+            ("kubernetes.io/arch", "amd64"),
+            ("kubernetes.io/hostname", "template-pool"),
+            ("kubernetes.io/os", "linux"),
         ];
         assert_eq!(node.labels, texts(&labels));
         let taints: Vec<String> = node

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube::core::ObjectMeta;
+use machinist_api::MachineDeployment;
 use machinist_api::infrastructure::node_groups::{OwnerDeployment, OwnerTemplate};
 use machinist_api::template::MachineTemplate;
-use machinist_api::MachineDeployment;
 use machinist_core::autoscaler::group::{Api, GroupId};
 use machinist_core::value::id::ObjectKey;
 
@@ -112,9 +112,8 @@ mod tests {
     #[test]
     fn an_answer_counts_until_the_cache_has_it() {
         let answers = LatestAnswers::default();
-        let replicas = |uid: &str, version: &str, replicas| {
-            answers.later(deployment(uid, version, replicas)).replicas
-        };
+        let replicas =
+            |uid: &str, version: &str, replicas| answers.later(deployment(uid, version, replicas)).replicas;
         assert_eq!(replicas("u", "8", 1), 1);
         answers.add(deployment("u", "10", 2));
         assert_eq!(replicas("u", "9", 1), 2);
@@ -126,7 +125,8 @@ mod tests {
 
     #[test]
     fn the_cluster_of_a_deployment_is_in_its_namespace() {
-        let object = json!({ "metadata": { "name": "md", "namespace": "team" }, "spec": { "clusterName": "c" } });
+        let object =
+            json!({ "metadata": { "name": "md", "namespace": "team" }, "spec": { "clusterName": "c" } });
         let deployment = Deployment::from(&serde_json::from_value::<OwnerDeployment>(object).unwrap());
         assert_eq!(deployment.cluster, Some(ObjectKey::new("team", "c")));
         assert_eq!(deployment.id.to_string(), "capi/team/md");

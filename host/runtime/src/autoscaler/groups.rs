@@ -49,8 +49,8 @@ impl Sources {
         if !*self.context.leads.borrow() {
             return Err(CallError::NotLeading);
         }
-        let is_synced = self.tenant.is_synced()
-            && self.cluster_api.as_ref().is_none_or(ClusterApiCaches::is_synced);
+        let is_synced =
+            self.tenant.is_synced() && self.cluster_api.as_ref().is_none_or(ClusterApiCaches::is_synced);
         if is_synced { Ok(()) } else { Err(CallError::NotReady) }
     }
 
@@ -78,16 +78,13 @@ impl Sources {
     }
 
     /// Returns the MachineDeployment of a group.
-    pub(super) fn deployment(
-        &self,
-        scope: &Scope,
-        id: &GroupId,
-    ) -> Result<(Deployment, Limits), CallError> {
+    pub(super) fn deployment(&self, scope: &Scope, id: &GroupId) -> Result<(Deployment, Limits), CallError> {
         let cached = match id.api {
             Api::Mcm => self.tenant.deployments.get(&id.deployment).map(|object| Deployment::from(&*object)),
-            Api::Capi => self.cluster_api.as_ref().and_then(|caches| {
-                Some(Deployment::from(&*caches.deployments.get(&id.deployment)?))
-            }),
+            Api::Capi => self
+                .cluster_api
+                .as_ref()
+                .and_then(|caches| Some(Deployment::from(&*caches.deployments.get(&id.deployment)?))),
         };
         let group = cached.and_then(|cached| self.as_group(scope, cached));
         group.ok_or_else(|| Refusal::UnknownGroup { id: id.clone() }.into())
@@ -127,14 +124,11 @@ impl Sources {
     }
 
     /// Returns a group with its Machines.
-    pub(super) fn group(
-        &self,
-        scope: &Scope,
-        id: &GroupId,
-    ) -> Result<(Deployment, GroupFact), CallError> {
+    pub(super) fn group(&self, scope: &Scope, id: &GroupId) -> Result<(Deployment, GroupFact), CallError> {
         let (deployment, limits) = self.deployment(scope, id)?;
         let (members, is_rolling) = self.members(&deployment);
-        let chosen = deployment.annotation(annotations::CHOSEN_MACHINES).map(parse_chosen).unwrap_or_default();
+        let chosen =
+            deployment.annotation(annotations::CHOSEN_MACHINES).map(parse_chosen).unwrap_or_default();
         let replicas = deployment.replicas;
         let group = GroupFact { id: id.clone(), limits, replicas, chosen, members, is_rolling };
         Ok((deployment, group))
@@ -189,7 +183,8 @@ impl Sources {
         let is_meant = |key: &ObjectKey, machine: &Machine| {
             self.mcm_member(machine).is_named(Api::Mcm, key.namespace.as_str(), &query.node)
         };
-        let node = self.tenant.nodes.as_ref().and_then(|nodes| nodes.get(&ObjectKey::new("", query.node.name)));
+        let node =
+            self.tenant.nodes.as_ref().and_then(|nodes| nodes.get(&ObjectKey::new("", query.node.name)));
         let mark = node.as_deref().and_then(crate::cache::node_index::mark_of);
         let marked = mark.and_then(|name| machines.select(|key, _| key.name.as_str() == name).pop());
         let hinted = hint(query, Api::Mcm).and_then(|key| Some((key.clone(), machines.get(&key)?)));
@@ -288,6 +283,7 @@ fn may_be(query: &NodeQuery<'_>, provider_id: Option<&str>, node: Option<&str>) 
         start.and_then(|start| own.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(last))
     };
     let last = id.rsplit('/').find(|part| !part.is_empty());
-    let has_id = last.is_some_and(|last| provider_id.is_some_and(|own| ends(own.trim_end_matches('/'), last)));
+    let has_id =
+        last.is_some_and(|last| provider_id.is_some_and(|own| ends(own.trim_end_matches('/'), last)));
     has_id || (!name.is_empty() && node == Some(name))
 }

@@ -46,9 +46,10 @@ fn failed_creation(machine: &Machine) -> Option<CreationError> {
 pub(super) fn capi(machine: &OwnerMachine, vms: &StoreReader<MachinistMachine>) -> MemberFact {
     let (meta, spec) = (&machine.metadata, &machine.spec);
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let vm = spec.infrastructure_ref.named(infrastructure::GROUP, "MachinistMachine").and_then(|name| {
-        vms.get(&ObjectKey::new(meta.namespace.as_deref().unwrap_or_default(), name))
-    });
+    let vm = spec
+        .infrastructure_ref
+        .named(infrastructure::GROUP, "MachinistMachine")
+        .and_then(|name| vms.get(&ObjectKey::new(meta.namespace.as_deref().unwrap_or_default(), name)));
     MemberFact {
         name: Name::new(meta.name.as_deref().unwrap_or_default()),
         provider_id: some(&spec.provider_id).map(ProviderId::from),
@@ -61,6 +62,7 @@ pub(super) fn capi(machine: &OwnerMachine, vms: &StoreReader<MachinistMachine>) 
 
 fn failed_vm(vm: &MachinistMachine) -> Option<CreationError> {
     let conditions = &vm.status.as_ref()?.conditions;
-    let ready = conditions.iter().find(|condition| condition.type_ == "Ready" && condition.status == "False")?;
+    let ready =
+        conditions.iter().find(|condition| condition.type_ == "Ready" && condition.status == "False")?;
     CreationError::of_reason(&ready.reason, &ready.message)
 }

@@ -73,7 +73,9 @@ pub enum CallError {
         #[source]
         source: ActError,
     },
-    #[error("the API server has not answered in time: the change may have happened, and a repeat does no harm")]
+    #[error(
+        "the API server has not answered in time: the change may have happened, and a repeat does no harm"
+    )]
     Late,
 }
 
@@ -198,12 +200,7 @@ impl NodeGroups {
     ///
     /// # Errors
     /// As [`Self::increase`], and for a node of another group.
-    pub async fn delete(
-        &self,
-        scope: &Scope,
-        id: &str,
-        nodes: &[NamedNode<'_>],
-    ) -> Result<(), CallError> {
+    pub async fn delete(&self, scope: &Scope, id: &str, nodes: &[NamedNode<'_>]) -> Result<(), CallError> {
         let sources = self.sources()?;
         sources.delete(scope, &id.parse()?, nodes).await
     }

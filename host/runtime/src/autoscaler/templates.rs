@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1;
+use machinist_api::MachineClass;
 use machinist_api::infrastructure::autoscaler::{self, annotations};
 use machinist_api::infrastructure::node_groups::OwnerTemplate;
 use machinist_api::machine_class::ClassNodeTemplate;
 use machinist_api::template::MachineTemplate;
-use machinist_api::MachineClass;
 use machinist_core::autoscaler::template::{ClassFacts, Taint, TemplateFacts};
 use machinist_core::value::id::ObjectKey;
 use serde_json::Value;

@@ -125,11 +125,15 @@ impl Sources {
         match deployment.id.api {
             group::Api::Mcm => {
                 let api: Api<MachineDeployment> = Api::namespaced(client, namespace);
-                within_deadline(api.patch(name.as_str(), &parameters, &patch)).await.map(|object| (&object).into())
+                within_deadline(api.patch(name.as_str(), &parameters, &patch))
+                    .await
+                    .map(|object| (&object).into())
             }
             group::Api::Capi => {
                 let api: Api<OwnerDeployment> = Api::namespaced(client, namespace);
-                within_deadline(api.patch(name.as_str(), &parameters, &patch)).await.map(|object| (&object).into())
+                within_deadline(api.patch(name.as_str(), &parameters, &patch))
+                    .await
+                    .map(|object| (&object).into())
             }
         }
     }
@@ -153,7 +157,12 @@ impl Sources {
     }
 
     /// Marks Machines of Cluster API so that their set deletes them first, or takes the marks off.
-    async fn mark(&self, id: &GroupId, names: &BTreeSet<Name>, at: Option<Timestamp>) -> Result<(), CallError> {
+    async fn mark(
+        &self,
+        id: &GroupId,
+        names: &BTreeSet<Name>,
+        at: Option<Timestamp>,
+    ) -> Result<(), CallError> {
         let names: Vec<Name> = names.iter().cloned().collect();
         let marks = names.into_iter().map(|name| self.mark_one(id, name, at));
         let mut marks = futures::stream::iter(marks).buffer_unordered(MARKS_AT_A_TIME);
@@ -169,7 +178,8 @@ impl Sources {
         let machine = self.tenant.infra.owners.get(&ObjectKey::new(namespace, name.as_str()));
         let uid = machine.and_then(|machine| machine.metadata.uid.clone());
         let mark = at.map(whole_seconds);
-        let patch = json!({ "metadata": { "uid": uid, "annotations": { annotations::DELETE_MACHINE: mark } } });
+        let patch =
+            json!({ "metadata": { "uid": uid, "annotations": { annotations::DELETE_MACHINE: mark } } });
         let (parameters, patch) = (PatchParams::apply(FIELD_MANAGER), Patch::Merge(patch));
         match within_deadline(api.patch(name.as_str(), &parameters, &patch)).await {
             Ok(_) => Ok(()),
@@ -226,7 +236,9 @@ fn is_certain(error: &CallError) -> bool {
     match error {
         CallError::Late => false,
         CallError::Write { source, .. } => !matches!(source, ActError::Ambiguous { .. }),
-        CallError::NotLeading | CallError::NotReady | CallError::Refused(_) | CallError::Contended { .. } => true,
+        CallError::NotLeading | CallError::NotReady | CallError::Refused(_) | CallError::Contended { .. } => {
+            true
+        }
     }
 }
 
@@ -251,7 +263,8 @@ mod tests {
     #[test]
     fn a_new_size_holds_for_one_version() {
         let grown = patch(&deployment(&json!({})), 4, &Deletion::default(), now());
-        let expected = json!({ "metadata": { "uid": "u", "resourceVersion": "7" }, "spec": { "replicas": 4 } });
+        let expected =
+            json!({ "metadata": { "uid": "u", "resourceVersion": "7" }, "spec": { "replicas": 4 } });
         assert_eq!(grown, expected);
     }
 

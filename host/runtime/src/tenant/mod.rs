@@ -200,7 +200,8 @@ impl Tenant {
         }
         if let Some(feeds) = group_feeds {
             let namespace = served.namespace();
-            let (deployments, sets) = (within(&context.control, namespace), within(&context.control, namespace));
+            let (deployments, sets) =
+                (within(&context.control, namespace), within(&context.control, namespace));
             feeds.start(&mut tasks, deployments, sets, self.seed);
         }
         let watch = safety::SafetyWatch {

@@ -97,7 +97,8 @@ fn lines(table: &str) -> BTreeSet<String> {
 /// A field as a line of the table.
 fn line(message: &DescriptorProto, field: &FieldDescriptorProto) -> String {
     let entry = message.nested_type.iter().find(|nested| {
-        field.type_name().ends_with(&format!(".{}", nested.name())) && nested.options.as_ref().is_some_and(|options| options.map_entry())
+        field.type_name().ends_with(&format!(".{}", nested.name()))
+            && nested.options.as_ref().is_some_and(|options| options.map_entry())
     });
     let kind = match entry {
         Some(entry) => format!("{}={}", kind(&entry.field[0]), kind(&entry.field[1])),
@@ -124,9 +125,10 @@ fn kind(field: &FieldDescriptorProto) -> String {
 fn the_messages_have_the_published_names_and_numbers() {
     let all = descriptors().unwrap();
     let file = all.file.iter().find(|file| file.package() == PACKAGE).unwrap();
-    let fields = file.message_type.iter().flat_map(|message| {
-        message.field.iter().map(move |field| line(message, field))
-    });
+    let fields = file
+        .message_type
+        .iter()
+        .flat_map(|message| message.field.iter().map(move |field| line(message, field)));
     let expected: BTreeSet<String> = lines(FIELDS).union(&lines(EARLIER)).cloned().collect();
     assert_eq!(fields.collect::<BTreeSet<String>>(), expected);
     let status = file.message_type.iter().find(|message| message.name() == "InstanceStatus").unwrap();

@@ -38,7 +38,10 @@ async fn pool(replicas: usize) -> Served {
     });
     let pool = json!({
         "metadata": { "name": "pool", "namespace": NAMESPACE, "annotations": limits },
-        "spec": { "replicas": replicas, "selector": { "matchLabels": { "name": "pool" } }, "template": template },
+        "spec": {
+            "replicas": replicas, "selector": { "matchLabels": { "name": "pool" } }, "template": template,
+            "strategy": { "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 0 } },
+        },
     });
     stage.api.create("machinedeployments", &pool).unwrap();
     let served = Served { stage, groups, scope: Scope { mcm: true, ..Scope::default() }, _host: host };
@@ -69,7 +72,8 @@ impl Served {
     }
 
     async fn delete(&self, ids: &[&str]) -> Result<(), CallError> {
-        let nodes: Vec<NamedNode<'_>> = ids.iter().map(|id| NamedNode { provider_id: id, name: "" }).collect();
+        let nodes: Vec<NamedNode<'_>> =
+            ids.iter().map(|id| NamedNode { provider_id: id, name: "" }).collect();
         self.groups.delete(&self.scope, POOL, &nodes).await
     }
 }
