@@ -103,6 +103,10 @@ pub(crate) fn observe(
     fact.create_intent = memory.creates.intent(&related.machine.metadata, &fact.uid, gate_state, now);
     if fact.deletion.is_some() {
         fact.deletion_facts.delete_request = memory.deletion_requests.of(&related.key, &fact.uid);
+        // No status says since when, and the time of the deletion is by the server's clock. It is certain of the first
+        // delete request, and before that of this moment.
+        let answered_for = memory.deletion_requests.answered_for(&related.key, &fact.uid);
+        fact.phase_since = now.checked_sub(answered_for.unwrap_or_default()).ok();
     }
     let reported = reported(&related.machine);
     let vm_check = memory.checks().fact(&related.key, &fact.uid, presence(reported.as_ref()), now);
