@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use machinist_api::infrastructure::names::{annotations, finalizers};
-use memory_api::wire::{Call, table};
+use memory_api::wire::{Call, Handling, table};
 use serde_json::{Value, json};
 
 use super::objects::{
@@ -122,6 +122,24 @@ async fn the_wait_for_reads_in_a_deletion_is_counted_by_the_clock_of_the_host() 
     stage.until("it is gone", LIMIT, || find(&stage, "vm").is_none()).await;
     assert!(asked.elapsed() >= lag, "{:?}", asked.elapsed());
     assert_eq!(stage.cloud.vms(), 0);
+}
+
+/// The create began before the deletion, and made its VM after it.
+#[tokio::test(start_paused = true)]
+async fn reads_must_show_a_vm_that_was_made_during_the_deletion() {
+    let (lag, create) = (Duration::from_secs(8), Duration::from_secs(20));
+    let stage = empty(Habits { keeps_keys: true, reads_lag: lag, initializes: false });
+    stage.wire.plan(move |call| if call.calls("create") { Handling::Delay(create) } else { Handling::Pass });
+    let _host = stage.host_without_target("host");
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    let began = tokio::time::Instant::now();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    stage.until("it is gone", 2 * LIMIT, || find(&stage, "vm").is_none()).await;
+    assert!(began.elapsed() >= create + lag, "{:?}", began.elapsed());
+    assert_eq!(stage.cloud.vms(), 0);
+    stage.assert_one_vm_each(1);
 }
 
 /// Both worlds in one process, in one namespace, with one name.
