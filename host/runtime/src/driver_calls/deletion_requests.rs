@@ -30,20 +30,26 @@ struct DeletionRecord {
     first: Instant,
 }
 
+/// A smaller difference is that of two readings.
+const CLOCK_SET: SignedDuration = SignedDuration::from_secs(1);
+
 /// Classes in memory. Beyond that all are learned again.
 const MAX_CLASSES: usize = 10_000;
 
 impl DeletionRequests {
-    /// The order that the driver has taken for the VM of this Machine.
-    pub(crate) fn of(&self, machine: &ObjectKey, uid: &Uid) -> Option<DeleteRequestFact> {
-        self.lock().requests.get(machine).filter(|request| request.uid == *uid).map(|request| request.fact)
-    }
-
-    /// Returns for how long the first order has been answered, however often the clock was set meanwhile.
-    pub(crate) fn answered_for(&self, machine: &ObjectKey, uid: &Uid) -> Option<SignedDuration> {
+    /// The order that the driver has taken for the VM of this Machine. Its times are those of a clock that says `now` and
+    /// was never set: a wait for the cloud must not end because somebody has set the clock meanwhile.
+    pub(crate) fn of(&self, machine: &ObjectKey, uid: &Uid, now: Timestamp) -> Option<DeleteRequestFact> {
         let records = self.lock();
-        let request = records.requests.get(machine).filter(|request| request.uid == *uid)?;
-        SignedDuration::try_from(request.first.elapsed()).ok()
+        let record = records.requests.get(machine).filter(|record| record.uid == *uid)?;
+        let DeleteRequestFact { first, at, asked } = record.fact;
+        let waited = SignedDuration::try_from(record.first.elapsed()).ok()?;
+        let set_by = now.duration_since(first) - waited;
+        if set_by.abs() < CLOCK_SET {
+            return Some(record.fact);
+        }
+        let moved = |at: Timestamp| at.checked_add(set_by).unwrap_or(at);
+        Some(DeleteRequestFact { first: moved(first), at: moved(at), asked: moved(asked) })
     }
 
     /// Returns how long the last deletion of a VM of this class took.
