@@ -22,14 +22,14 @@ use machinist_runtime::ports::Drivers;
 const CREATES_IN: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Default)]
-pub(super) struct Cloud {
-    /// By key.
+pub(super) struct InfraCloud {
+    /// The VM of each key.
     vms: Mutex<BTreeMap<String, Vm>>,
     calls: AtomicU64,
 }
 
-impl Cloud {
-    /// Calls so far.
+impl InfraCloud {
+    /// The number of calls so far.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
@@ -51,7 +51,7 @@ impl Cloud {
     }
 }
 
-impl Drivers for Cloud {
+impl Drivers for InfraCloud {
     fn facts(&self, _: &ProviderName, _: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         Ok(DriverFacts {
             plugin: "memory".into(),

@@ -26,14 +26,14 @@ use crate::names::NAMESPACE;
 const SEEN_TO_RUN: u32 = 2;
 
 /// The drivers with a bug that only MachinistMachines meet.
-pub(super) struct Faulty {
+pub(super) struct InfraFaulty {
     drivers: Arc<dyn Drivers>,
     bug: Planted,
     /// How often each key's VM was seen to run.
     running: Mutex<BTreeMap<String, u32>>,
 }
 
-impl Faulty {
+impl InfraFaulty {
     pub(super) fn new(drivers: Arc<dyn Drivers>, bug: Planted) -> Self {
         Self { drivers, bug, running: Mutex::default() }
     }
@@ -51,7 +51,7 @@ impl Faulty {
     }
 }
 
-impl Drivers for Faulty {
+impl Drivers for InfraFaulty {
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         self.drivers.facts(provider, pin)
     }
