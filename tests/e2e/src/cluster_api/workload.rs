@@ -76,20 +76,7 @@ impl Workload {
                 .await
                 .with_context(|| format!("failed to apply {}", object["kind"]))
         };
-        put(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } })).await?;
-        // First: core tries again only after half a minute where it is missing.
-        let kubeconfig = std::fs::read_to_string(workloads.admin_kubeconfig())?;
-        put(objects::secret(namespace, name, &format!("{name}-kubeconfig"), &json!({ "value": kubeconfig })))
-            .await?;
-        let authority = rcgen::generate_simple_self_signed(["kubernetes".to_owned()])?;
-        let pair =
-            json!({ "tls.crt": authority.cert.pem(), "tls.key": authority.signing_key.serialize_pem() });
-        put(objects::secret(namespace, name, &format!("{name}-ca"), &pair)).await?;
-        let mut account = objects::secret(namespace, name, "account", credentials);
-        account["type"] = json!("Opaque");
-        // Nothing else tells clusterctl that the Cluster needs it.
-        account["metadata"]["labels"]["clusterctl.cluster.x-k8s.io/move"] = json!("");
-        put(account).await?;
+        Self::put_basics((management, workloads), (namespace, name), credentials).await?;
         put(objects::external_control_plane(namespace, name)).await?;
         let workload = Self::of(namespace, name, client);
         workload.initialize_control_plane().await?;
@@ -104,15 +91,47 @@ impl Workload {
         Ok(workload)
     }
 
+    /// Creates the namespace, and the Secrets with kubeconfig, authority and credentials.
+    pub async fn put_basics(
+        (management, workloads): (&ControlPlane, &ControlPlane),
+        (namespace, name): (&str, &str),
+        credentials: &Value,
+    ) -> Result<()> {
+        let put = async |object: Value| {
+            let applied = management.apply(&object.to_string()).await;
+            applied.with_context(|| format!("failed to apply {}", object["kind"]))
+        };
+        put(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } })).await?;
+        // First: core tries again only after half a minute where it is missing.
+        let kubeconfig = std::fs::read_to_string(workloads.admin_kubeconfig())?;
+        put(objects::secret(namespace, name, &format!("{name}-kubeconfig"), &json!({ "value": kubeconfig })))
+            .await?;
+        let authority = rcgen::generate_simple_self_signed(["kubernetes".to_owned()])?;
+        let pair =
+            json!({ "tls.crt": authority.cert.pem(), "tls.key": authority.signing_key.serialize_pem() });
+        put(objects::secret(namespace, name, &format!("{name}-ca"), &pair)).await?;
+        let mut account = objects::secret(namespace, name, "account", credentials);
+        account["type"] = json!("Opaque");
+        // Nothing else tells clusterctl that the Cluster needs it.
+        account["metadata"]["labels"]["clusterctl.cluster.x-k8s.io/move"] = json!("");
+        put(account).await?;
+        Ok(())
+    }
+
     /// Says that the control plane is there. A move loses it, as every status, and nobody acts for this kind.
     pub async fn initialize_control_plane(&self) -> Result<()> {
+        self.initialize(&self.name).await
+    }
+
+    /// As above, for a control plane of this name.
+    pub async fn initialize(&self, plane: &str) -> Result<()> {
         let initialized = json!({ "status": {
             "initialization": { "controlPlaneInitialized": true },
             "externalManagedControlPlane": true,
             "version": objects::VERSION,
         } });
         let planes = self.all("controlplane.machinist.dev", "v1alpha1", "ExternalControlPlane");
-        planes.patch_status(&self.name, &PatchParams::default(), &Patch::Merge(&initialized)).await?;
+        planes.patch_status(plane, &PatchParams::default(), &Patch::Merge(&initialized)).await?;
         Ok(())
     }
 
@@ -245,7 +264,7 @@ impl Workload {
     }
 
     /// Conditions that are not as they should be, for an error.
-    async fn shown(&self) -> String {
+    pub async fn shown(&self) -> String {
         let mut shown = String::new();
         for kind in ["Cluster", "MachineDeployment", "MachineSet", "Machine"] {
             let Ok(all) = self.of_core(kind).list(&ListParams::default()).await else { continue };

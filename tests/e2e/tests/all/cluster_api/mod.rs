@@ -3,9 +3,10 @@
 //! | module | |
 //! | --- | --- |
 //! | `played` | the tests play Cluster API's core: `played_core` |
-//! | `journey`, `moves`, `deletions`, `health` | Cluster API's own core, kubeadm bootstrap provider and clusterctl |
+//! | `journey`, `moves`, `deletions`, `health`, `classes` | Cluster API's own core, kubeadm bootstrap provider and clusterctl |
 //! | `scene` | a lab with them |
 
+mod classes;
 mod deletions;
 mod health;
 mod journey;

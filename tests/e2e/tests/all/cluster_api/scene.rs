@@ -38,6 +38,12 @@ pub(super) async fn workload(lab: &Lab) -> Result<Workload> {
     Workload::create(planes, (TEAM, "shop"), ("sim", &provider_spec(), &credentials)).await
 }
 
+/// The namespace and Secrets of Cluster `shop`, and nothing else of it.
+pub(super) async fn put_basics(lab: &Lab) -> Result<()> {
+    let planes = (&lab.plane, &lab.plane);
+    Workload::put_basics(planes, (TEAM, "shop"), &credentials(&lab.cloud)?).await
+}
+
 /// The ids of the VMs that live.
 pub(super) fn ids(lab: &Lab) -> BTreeSet<String> {
     lab.cloud.live_vms().into_iter().map(|vm| vm.id).collect()
