@@ -57,7 +57,7 @@ pub(crate) fn status(error: &CallError) -> Status {
             | ActError::Forbidden { .. } => Code::Unavailable,
         },
     };
-    let hint = if code == Code::PermissionDenied { ": apply deploy/autoscaler/rbac" } else { "" };
+    let hint = if code == Code::PermissionDenied { ": apply deploy/autoscaler" } else { "" };
     Status::new(code, format!("{}{hint}", chain(error)))
 }
 
@@ -81,11 +81,7 @@ mod tests {
             (Refusal::NoTemplate { id: id() }.into(), Code::Unimplemented, "nodeTemplate"),
             (CallError::Contended { id: id() }, Code::Aborted, "try again"),
             (CallError::Late, Code::DeadlineExceeded, "repeat"),
-            (
-                write(ActError::Denied { message: message() }),
-                Code::PermissionDenied,
-                "deploy/autoscaler/rbac",
-            ),
+            (write(ActError::Denied { message: message() }), Code::PermissionDenied, "deploy/autoscaler"),
             (write(ActError::Invalid { message: message() }), Code::FailedPrecondition, "refused: m"),
             (write(ActError::Unreachable { message: message() }), Code::Unavailable, "unreachable: m"),
         ] {

@@ -55,3 +55,48 @@ fn conditions() -> Vec<NodeCondition> {
         condition("PIDPressure", "False", "KubeletHasSufficientPID"),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use machinist_core::autoscaler::template;
+
+    use super::*;
+
+    /// A Node as Kubernetes' own library encodes it.
+    const ENCODED: &str = "\
+        CmAKDXRlbXBsYXRlLXBvb2wSABoAIgAqADIAOABCAFobChJrdWJlcm5ldGVzLmlvL2FyY2gSBWFtZDY0WhkKEGt1YmVybmV0ZXMu\
+        aW8vb3MSBWxpbnV4WgkKBHBvb2wSAWESNAoAEgAaGHRlbXBsYXRlOi8vdGVtcGxhdGUtcG9vbCAAKhIKAWsSAXYaCk5vU2NoZWR1\
+        bGUahQEKCgoDY3B1EgMKATIKDwoGbWVtb3J5EgUKAzhHaRIKCgNjcHUSAwoBMhIPCgZtZW1vcnkSBQoDOEdpGgAiIQoFUmVhZHkS\
+        BFRydWUaACIAKgxLdWJlbGV0UmVhZHkyADIECgIIADoeCgASABoAIgAqADIAOgBCAEoFbGludXhSBWFtZDY0";
+
+    fn texts(pairs: &[(&str, &str)]) -> std::collections::BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn pool() -> TemplateNode {
+        TemplateNode {
+            name: "template-pool".to_owned(),
+            labels: texts(&[("kubernetes.io/arch", "amd64"), ("kubernetes.io/os", "linux"), ("pool", "a")]),
+            taints: vec![template::Taint {
+                key: "k".to_owned(),
+                value: "v".to_owned(),
+                effect: "NoSchedule".to_owned(),
+            }],
+            capacity: texts(&[("cpu", "2"), ("memory", "8Gi")]),
+        }
+    }
+
+    #[test]
+    fn a_node_has_the_numbers_that_kubernetes_gives_its_fields() {
+        let encoded = base64::engine::general_purpose::STANDARD.decode(ENCODED).unwrap();
+        let mut ours = message(&pool());
+        ours.status.as_mut().unwrap().conditions.truncate(1);
+        assert_eq!(Node::decode(encoded.as_slice()), Ok(ours));
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_message() {
+        assert_eq!(Node::decode(bytes(&pool()).as_slice()), Ok(message(&pool())));
+    }
+}

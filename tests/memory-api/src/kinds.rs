@@ -44,7 +44,7 @@ const fn kind(
     Kind { group, version, plural, name, has_status, is_custom }
 }
 
-static ALL: [Kind; 22] = [
+static ALL: [Kind; 24] = [
     kind("machine.sapcloud.io", "v1alpha1", "machines", "Machine", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machineclasses", "MachineClass", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machinesets", "MachineSet", true, true),
@@ -70,6 +70,10 @@ static ALL: [Kind; 22] = [
     kind("infrastructure.machinist.dev", "v1alpha1", "machinistidentities", "MachinistIdentity", false, true),
     kind("cluster.x-k8s.io", "v1beta2", "machines.cluster.x-k8s.io", "Machine", true, true),
     kind("cluster.x-k8s.io", "v1beta2", "clusters.cluster.x-k8s.io", "Cluster", true, true),
+    kind("cluster.x-k8s.io", "v1beta2", "machinesets.cluster.x-k8s.io", "MachineSet", true, true),
+    kind(
+        "cluster.x-k8s.io", "v1beta2", "machinedeployments.cluster.x-k8s.io", "MachineDeployment", true, true,
+    ),
 ];
 
 /// The kind of a path.

@@ -41,7 +41,7 @@ pub(crate) fn provider_id(zone: &str, id: &str) -> String {
     format!("sim:///{zone}/{id}")
 }
 
-/// A management cluster.
+/// One of the two management clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Site {
     /// With Machines of MCM's kinds, too.

@@ -43,9 +43,20 @@ fn many_clusters_keep_all_promises_through_faults_and_come_to_rest_after_them() 
 #[test]
 fn the_same_seed_gives_the_same_trace_and_another_seed_another() {
     let plan = |seed| Plan::new(seed, 4, Duration::from_hours(1));
+    is_repeated(plan);
+    is_repeated(|seed| plan(seed).with_cluster_api());
+}
+
+fn is_repeated(plan: impl Fn(u64) -> Plan) {
     let hash = |seed| run(&plan(seed)).unwrap();
     let (one, other) = (hash(4_711), hash(4_711));
     assert!(one.calls > 300 && one.faults_injected() > 20, "it was eventful: {one:?}");
     assert_eq!((one.hash, one.calls), (other.hash, other.calls));
     assert_ne!(one.hash, hash(4_712).hash);
+}
+
+/// As many as are drawn with Cluster API among the others would be few.
+#[test]
+fn clusters_of_cluster_api_keep_all_promises_too() {
+    each(101..113, |seed| Plan::new(seed, 2, Duration::from_mins(20)).with_cluster_api());
 }

@@ -12,7 +12,14 @@ struct Generated {
     arguments: &'static [&'static str],
 }
 
-const ALL: [Generated; 3] = [
+const ALL: [Generated; 4] = [
+    // First: the host contains it.
+    Generated {
+        files: "host/autoscaler/src/generated",
+        package: "autoscaler-proto",
+        binary: "autoscaler-proto",
+        arguments: &[],
+    },
     Generated {
         files: "deploy/crds, deploy/clusterctl/crds",
         package: "machinist-api",

@@ -52,7 +52,7 @@ enum Command {
     /// Run a demo of Machinist on a real control plane with a simulated cloud
     ///
     /// Builds the demo (about 20 minutes the first time on a machine) and starts it. `cargo xtask demo -- --help` shows
-    /// the demo's own options, for example --machines N and --keep.
+    /// the demo's own options, for example --machines N, --api capi and --keep.
     Demo {
         /// Arguments for the demo
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

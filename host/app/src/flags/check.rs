@@ -392,6 +392,32 @@ mod tests {
     }
 
     #[test]
+    fn cluster_autoscaler_is_served_on_loopback_or_with_client_certificates() {
+        let checked = |arguments: &[&str]| flags(arguments).check().unwrap().autoscaler;
+        assert_eq!(checked(&[]), AutoscalerSettings::default());
+        let loopback = checked(&["--autoscaler-address=127.0.0.1:8086,[::1]:8086"]);
+        assert!(loopback.endpoints.len() == 2 && loopback.tls.is_none() && !loopback.serves_clusters());
+        let files = [
+            "--autoscaler-tls-cert-file=/c", "--autoscaler-tls-key-file=/k", "--autoscaler-client-ca-file=/a",
+        ];
+        let address = "--autoscaler-address=mcm+team/c@0.0.0.0:8086";
+        let served = checked(&[&files[..], &[address, "--cluster-api=team"]].concat());
+        assert!(served.tls.is_some() && served.serves_clusters());
+        for address in ["0.0.0.0:8086", "10.0.0.1:8086", "[::]:8086"] {
+            let flag = format!("--autoscaler-address={address}");
+            refuses(&[&flag], &["--autoscaler-client-ca-file", "could delete Machines"]);
+        }
+        refuses(&["--autoscaler-address=127.0.0.1:1", files[0]], &["needed all"]);
+        refuses(&files, &["needs --autoscaler-address"]);
+        refuses(&["--autoscaler-address=team/c@127.0.0.1:1"], &["team/c needs --cluster-api"]);
+        let other = ["--autoscaler-address=team/c@127.0.0.1:1", "--cluster-api=other"];
+        refuses(&other, &["team/c needs --cluster-api"]);
+        let machines = ["--autoscaler-address=127.0.0.1:1", "--controllers=machine"];
+        refuses(&machines, &["needs machinedeployment among --controllers"]);
+        refuses(&["--autoscaler-address=8086"], &["IP address with a port"]);
+    }
+
+    #[test]
     fn one_wrong_flag_is_one() {
         refuses(&["--namespace="], &["this flag is", "--namespace: must not be empty"]);
     }

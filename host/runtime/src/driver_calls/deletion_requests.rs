@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::{Deletion, DriverResult, Vm, is_not_found};
 use machinist_core::machine::DeleteRequestFact;
 use machinist_core::value::id::{Name, ObjectKey, Uid};
+use tokio::time::Instant;
 
 /// Deletion requests, and how long their VMs took to disappear. Lost with the process, after which each request is sent
 /// once more.
@@ -15,18 +16,40 @@ pub(crate) struct DeletionRequests(Mutex<DeletionRecords>);
 
 #[derive(Debug, Default)]
 struct DeletionRecords {
-    requests: BTreeMap<ObjectKey, (Uid, DeleteRequestFact)>,
+    requests: BTreeMap<ObjectKey, DeletionRecord>,
     /// By class: from the order to the look that found nothing, the last time.
     last_duration: BTreeMap<Name, SignedDuration>,
 }
+
+/// The delete requests for the VM of one object.
+#[derive(Debug)]
+struct DeletionRecord {
+    uid: Uid,
+    fact: DeleteRequestFact,
+    /// When the first one was answered, by a clock that nobody sets.
+    first: Instant,
+}
+
+/// A smaller difference is that of two readings.
+const CLOCK_SET: SignedDuration = SignedDuration::from_secs(1);
 
 /// Classes in memory. Beyond that all are learned again.
 const MAX_CLASSES: usize = 10_000;
 
 impl DeletionRequests {
-    /// The order that the driver has taken for the VM of this Machine.
-    pub(crate) fn of(&self, machine: &ObjectKey, uid: &Uid) -> Option<DeleteRequestFact> {
-        self.lock().requests.get(machine).filter(|(of, _)| of == uid).map(|(_, order)| *order)
+    /// The order that the driver has taken for the VM of this Machine. Its times are those of a clock that says `now` and
+    /// was never set: a wait for the cloud must not end because somebody has set the clock meanwhile.
+    pub(crate) fn of(&self, machine: &ObjectKey, uid: &Uid, now: Timestamp) -> Option<DeleteRequestFact> {
+        let records = self.lock();
+        let record = records.requests.get(machine).filter(|record| record.uid == *uid)?;
+        let DeleteRequestFact { first, at, asked } = record.fact;
+        let waited = SignedDuration::try_from(record.first.elapsed()).ok()?;
+        let set_by = now.duration_since(first) - waited;
+        if set_by.abs() < CLOCK_SET {
+            return Some(record.fact);
+        }
+        let moved = |at: Timestamp| at.checked_add(set_by).unwrap_or(at);
+        Some(DeleteRequestFact { first: moved(first), at: moved(at), asked: moved(asked) })
     }
 
     /// Returns how long the last deletion of a VM of this class took.
@@ -49,11 +72,14 @@ impl DeletionRequests {
         };
         let mut records = self.lock();
         if is_taken {
-            let before = records.requests.get(machine).filter(|(of, _)| of == uid);
-            let first = before.map_or(at, |(_, order)| order.first);
-            records
-                .requests
-                .insert(machine.clone(), (uid.clone(), DeleteRequestFact { first, at, asked: at }));
+            let before = records.requests.get(machine).filter(|request| request.uid == *uid);
+            let first = before.map_or(at, |request| request.fact.first);
+            let request = DeletionRecord {
+                uid: uid.clone(),
+                fact: DeleteRequestFact { first, at, asked: at },
+                first: before.map_or_else(Instant::now, |request| request.first),
+            };
+            records.requests.insert(machine.clone(), request);
         } else {
             records.requests.remove(machine);
         }
@@ -69,7 +95,8 @@ impl DeletionRequests {
         at: Timestamp,
     ) {
         let mut records = self.lock();
-        let Some((_, order)) = records.requests.get_mut(machine).filter(|(of, _)| of == uid) else { return };
+        let request = records.requests.get_mut(machine).filter(|request| request.uid == *uid);
+        let Some(order) = request.map(|request| &mut request.fact) else { return };
         match answer {
             Ok(_) => order.asked = at,
             Err(error) if is_not_found(error) => {

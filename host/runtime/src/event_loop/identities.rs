@@ -128,7 +128,8 @@ impl Engine {
             | Key::Set(_)
             | Key::Deployment(_)
             | Key::InfraMachine(_)
-            | Key::InfraCluster(_) => Vec::new(),
+            | Key::InfraCluster(_)
+            | Key::InfraTemplate(_) => Vec::new(),
         };
         let may_be_more =
             self.index.has_unknown(Kind::InfraMachine) || self.index.has_unknown(Kind::InfraCluster);

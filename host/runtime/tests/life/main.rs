@@ -3,6 +3,7 @@
 //!
 //! Each test brings a `Stage`, starts hosts on it, and looks at what users see, at the VMs, and at every request.
 
+mod autoscaler;
 mod cluster_api;
 mod deletions;
 mod drains;

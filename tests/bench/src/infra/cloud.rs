@@ -11,25 +11,25 @@ use futures::{FutureExt, future};
 use jiff::SignedDuration;
 use machinist_core::driver::error::{Code, DriverError, Refusal};
 use machinist_core::driver::{
-    Address, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest,
-    MachineRequest, Page, Vm, VmState,
+    Address, Capabilities, ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult,
+    ListRequest, MachineRequest, NodeResources, Page, Vm, VmState,
 };
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, ProviderId, ProviderName};
 use machinist_runtime::ports::Drivers;
 
 /// How long a create takes.
 const CREATES_IN: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Default)]
-pub(super) struct Cloud {
-    /// By key.
+pub(super) struct InfraCloud {
+    /// The VM of each key.
     vms: Mutex<BTreeMap<String, Vm>>,
     calls: AtomicU64,
 }
 
-impl Cloud {
-    /// Calls so far.
+impl InfraCloud {
+    /// The number of calls so far.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
@@ -51,7 +51,7 @@ impl Cloud {
     }
 }
 
-impl Drivers for Cloud {
+impl Drivers for InfraCloud {
     fn facts(&self, _: &ProviderName, _: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         Ok(DriverFacts {
             plugin: "memory".into(),
@@ -63,6 +63,9 @@ impl Drivers for Cloud {
                 idempotency_key: true,
                 reboot: false,
                 delete_by_id: false,
+                node_id: false,
+                placement: false,
+                capacity: false,
             },
             consistency_window: SignedDuration::ZERO,
         })
@@ -123,7 +126,24 @@ impl Drivers for Cloud {
         future::ready(Ok(vec![None; specs.len()])).boxed()
     }
 
+    fn node_id(&self, _: MachineRequest, vm: Vm) -> BoxFuture<'_, DriverResult<ProviderId>> {
+        future::ready(Ok(vm.provider_id)).boxed()
+    }
+
+    fn place(&self, _: MachineRequest, _: FailureDomain) -> BoxFuture<'_, DriverResult<String>> {
+        future::ready(Err(not_offered())).boxed()
+    }
+
+    fn node_capacity(&self, _: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {
+        future::ready(Err(not_offered())).boxed()
+    }
+
     fn validate_class(&self, _: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         future::ready(Ok(Vec::new())).boxed()
     }
+}
+
+/// The host asks for nothing that the capabilities do not name.
+fn not_offered() -> machinist_core::driver::error::CallError {
+    DriverError::new(Code::Unimplemented, "not offered").into()
 }

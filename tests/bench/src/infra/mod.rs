@@ -27,14 +27,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::machines::{CONCURRENCY, WARM_UP};
 use crate::times::Times;
-use cloud::Cloud;
+use cloud::InfraCloud;
 use objects::{INFRA_MACHINES, PLAIN, TEAM};
 
 /// Until all are provisioned, however slow this machine is.
 const LIMIT: Duration = Duration::from_secs(600);
 const LOOKS_EVERY: Duration = Duration::from_millis(20);
 /// After the last one is provisioned, until nothing follows.
-const SETTLED: Duration = Duration::from_secs(30);
+const UNTIL_STILL: Duration = Duration::from_secs(30);
 const STILL: Duration = Duration::from_secs(60);
 
 /// The figures of MachinistMachines.
@@ -62,7 +62,7 @@ pub(crate) struct InfraFigures {
 struct Stage {
     api: ApiServer,
     wire: Wire,
-    cloud: Arc<Cloud>,
+    cloud: Arc<InfraCloud>,
     /// When each MachinistMachine was provisioned, by its name.
     provisioned: Arc<Mutex<BTreeMap<String, Instant>>>,
 }
@@ -89,7 +89,7 @@ pub(crate) async fn measure(machines: usize) -> Result<InfraFigures> {
     let idle_machines = 2 * machines;
     eprintln!("nothing, with {idle_machines} of them");
     stage.create("idle", idle_machines - machines).await?;
-    tokio::time::sleep(SETTLED).await;
+    tokio::time::sleep(UNTIL_STILL).await;
     let begun = stage.wire.len();
     tokio::time::sleep(STILL).await;
     let idle = stage.wire.records_since(begun, |call| call.verb != "CALL" && call.what != "leases").len();
@@ -158,6 +158,7 @@ impl Stage {
             seed: [0; 32],
             identity: "host".to_owned(),
             metrics: Arc::<Metrics>::default(),
+            node_groups: None,
         };
         tokio::spawn(async move {
             // Held for as long as the host runs.

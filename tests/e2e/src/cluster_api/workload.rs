@@ -9,6 +9,7 @@ use kube::api::{
 };
 use kube::{Client, ResourceExt as _};
 use machinist_api::infrastructure::MachinistMachine;
+use machinist_api::infrastructure::names::annotations;
 use serde_json::{Value, json};
 
 use super::objects;
@@ -31,20 +32,25 @@ pub struct Workload {
 pub struct Seen {
     /// Phases of Machines by name.
     pub machines: BTreeMap<String, String>,
-    /// MachinistMachines, whether provisioned or not.
-    pub infra_machines: usize,
+    /// MachinistMachines, whether provisioned or not, by their templates.
+    pub infra_machines: BTreeMap<String, usize>,
     /// Of the MachineDeployment.
     pub available: u64,
     /// As well.
     pub up_to_date: u64,
+    /// Core has seen the latest edit of the MachineDeployment.
+    pub is_observed: bool,
 }
 
 impl Seen {
-    /// So many Machines, all Running, available and of the newest template.
-    pub fn is_complete(&self, replicas: usize) -> bool {
-        self.machines.len() == replicas
+    /// So many Machines, all Running, available and of this template. Core counts those of the newest template a moment
+    /// late: what they were made from is certain.
+    pub fn is_complete(&self, replicas: usize, template: &str) -> bool {
+        self.is_observed
+            && self.machines.len() == replicas
             && self.machines.values().all(|phase| phase == "Running")
-            && self.infra_machines == replicas
+            && self.infra_machines.len() == 1
+            && self.infra_machines.get(template) == Some(&replicas)
             && usize::try_from(self.available) == Ok(replicas)
             && usize::try_from(self.up_to_date) == Ok(replicas)
     }
@@ -85,14 +91,8 @@ impl Workload {
         account["metadata"]["labels"]["clusterctl.cluster.x-k8s.io/move"] = json!("");
         put(account).await?;
         put(objects::external_control_plane(namespace, name)).await?;
-        let initialized = json!({ "status": {
-            "initialization": { "controlPlaneInitialized": true },
-            "externalManagedControlPlane": true,
-            "version": objects::VERSION,
-        } });
         let workload = Self::of(namespace, name, client);
-        let planes = workload.all("controlplane.machinist.dev", "v1alpha1", "ExternalControlPlane");
-        planes.patch_status(name, &PatchParams::default(), &Patch::Merge(&initialized)).await?;
+        workload.initialize_control_plane().await?;
         put(objects::machinist_cluster(namespace, name, &json!({ "kind": "Secret", "name": "account" })))
             .await?;
         put(objects::cluster(namespace, name, port_of(workloads)?)).await?;
@@ -102,6 +102,18 @@ impl Workload {
         workload.cluster_condition("ControlPlaneInitialized", "True").await?;
         workload.cluster_condition("RemoteConnectionProbe", "True").await?;
         Ok(workload)
+    }
+
+    /// Says that the control plane is there. A move loses it, as every status, and nobody acts for this kind.
+    pub async fn initialize_control_plane(&self) -> Result<()> {
+        let initialized = json!({ "status": {
+            "initialization": { "controlPlaneInitialized": true },
+            "externalManagedControlPlane": true,
+            "version": objects::VERSION,
+        } });
+        let planes = self.all("controlplane.machinist.dev", "v1alpha1", "ExternalControlPlane");
+        planes.patch_status(&self.name, &PatchParams::default(), &Patch::Merge(&initialized)).await?;
+        Ok(())
     }
 
     /// Objects of a kind in the namespace of the Cluster.
@@ -183,6 +195,18 @@ impl Workload {
         or_show(is_so, async || self.shown().await).await
     }
 
+    /// Waits until a condition of a Machine has this reason.
+    pub async fn machine_says(&self, machine: &str, kind: &str, reason: &str) -> Result<()> {
+        let what = format!("condition {kind} of Machine {machine} has reason {reason}");
+        let is_so = eventually(&what, async || {
+            let machine = self.machines().get(machine).await?;
+            let conditions = machine.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let is_it = conditions.iter().any(|one| one["type"] == kind && one["reason"] == reason);
+            Ok(is_it.then_some(()))
+        });
+        or_show(is_so, async || self.shown().await).await
+    }
+
     /// Waits until a MachinistMachine has a condition with a status.
     pub async fn infra_condition(&self, machine: &str, kind: &str, status: &str) -> Result<()> {
         let machines = self.all("infrastructure.machinist.dev", "v1alpha1", "MachinistMachine");
@@ -194,10 +218,11 @@ impl Workload {
         or_show(is_so, async || self.shown().await).await
     }
 
-    /// Waits until the MachineDeployment has so many Machines, all Running, available and of its template.
-    pub async fn has(&self, replicas: usize) -> Result<()> {
+    /// Waits until the MachineDeployment has so many Machines, all Running, available and of this template.
+    pub async fn has(&self, replicas: usize, template: &str) -> Result<()> {
         let what = format!("{replicas} Machines are available");
-        let has = eventually(&what, async || Ok(self.look().await?.is_complete(replicas).then_some(())));
+        let has =
+            eventually(&what, async || Ok(self.look().await?.is_complete(replicas, template).then_some(())));
         or_show(has, async || self.shown().await).await
     }
 
@@ -205,15 +230,17 @@ impl Workload {
     pub async fn look(&self) -> Result<Seen> {
         let machines = self.machines().list(&ListParams::default()).await?;
         let deployment = self.deployments().get_opt(WORKERS).await?;
+        let generation = deployment.as_ref().and_then(|deployment| deployment.metadata.generation);
         let status = deployment.map(|deployment| deployment.data["status"].clone()).unwrap_or_default();
         Ok(Seen {
             machines: machines
                 .iter()
                 .map(|machine| (machine.name_any(), text(&machine.data["status"]["phase"])))
                 .collect(),
-            infra_machines: self.infra_machines().list(&ListParams::default()).await?.items.len(),
+            infra_machines: by_template(self.infra_machines().list(&ListParams::default()).await?.items),
             available: status["availableReplicas"].as_u64().unwrap_or_default(),
             up_to_date: status["upToDateReplicas"].as_u64().unwrap_or_default(),
+            is_observed: status["observedGeneration"].as_i64() == generation,
         })
     }
 
@@ -235,6 +262,15 @@ impl Workload {
         }
         shown
     }
+}
+
+fn by_template(machines: Vec<MachinistMachine>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for machine in machines {
+        let template = machine.metadata.annotations.unwrap_or_default().remove(annotations::CLONED_FROM);
+        *counts.entry(template.unwrap_or_default()).or_default() += 1;
+    }
+    counts
 }
 
 fn unmet(kind: &str, object: &DynamicObject) -> String {

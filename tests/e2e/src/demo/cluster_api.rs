@@ -70,18 +70,18 @@ impl<C: Cloud> Story<'_, C> {
         self.progress
             .say(&format!("creating MachineDeployment workers of {few}, with kubeadm's bootstrap data"));
         workload.deploy(plane, few).await?;
-        self.until(&workload, few).await?;
+        self.until(&workload, few, "small").await?;
         self.describe(self.management, plane.admin_kubeconfig().as_path()).await?;
 
         self.progress.say(&format!("scaling it to {many}"));
         workload.scale(many).await?;
-        self.until(&workload, many).await?;
+        self.until(&workload, many, "small").await?;
 
         self.progress.say("rolling it to a template of larger VMs, maxSurge 1, maxUnavailable 0");
         let (provider, spec) = self.specification("large")?;
         plane.apply(&objects::machine_template(NAMESPACE, "large", &provider, &spec).to_string()).await?;
         workload.roll("large").await?;
-        let fewest = self.until(&workload, many).await?;
+        let fewest = self.until(&workload, many, "large").await?;
         let is_kept = fewest >= u64::from(many);
         self.checks.push(check("available in the rollout", is_kept, &format!("{fewest} of {many} at least")));
         if options.keep {
@@ -121,7 +121,7 @@ impl<C: Cloud> Story<'_, C> {
     }
 
     /// Shows the cluster until it is complete. Returns the fewest available Machines on the way.
-    async fn until(&mut self, workload: &Workload, wanted: u32) -> Result<u64> {
+    async fn until(&mut self, workload: &Workload, wanted: u32, template: &str) -> Result<u64> {
         let started = Instant::now();
         let (mut fewest, mut shown) = (u64::MAX, String::new());
         loop {
@@ -132,11 +132,11 @@ impl<C: Cloud> Story<'_, C> {
                 self.progress.say(&format!("  {line}"));
                 shown = line;
             }
-            if seen.is_complete(usize::try_from(wanted)?) {
+            if seen.is_complete(usize::try_from(wanted)?, template) {
                 return Ok(fewest);
             }
             if started.elapsed() > TIMEOUT {
-                workload.has(usize::try_from(wanted)?).await?;
+                workload.has(usize::try_from(wanted)?, template).await?;
             }
             sleep(PERIOD).await;
         }
@@ -157,13 +157,14 @@ impl<C: Cloud> Story<'_, C> {
             ["move", "--namespace", NAMESPACE, "--to-kubeconfig", target.to_str().context("a path")?];
         self.clusterctl(self.management)?.run(&self.lab.plane.admin_kubeconfig(), &arguments).await?;
         let moved = Workload::of(NAMESPACE, NAME, there.plane.client()?);
-        self.until(&moved, wanted).await?;
+        moved.initialize_control_plane().await?;
+        self.until(&moved, wanted, "large").await?;
         self.describe(&there.management, &target).await?;
         let (mut before, mut after) = (before, self.lab.cloud.live().await?);
         before.sort();
         after.sort();
         let is_untouched = before == after && made == self.lab.cloud.made().await?.created;
-        let left = workload.look().await?.infra_machines;
+        let left: usize = workload.look().await?.infra_machines.values().sum();
         self.checks.push(check("the same VMs after a move", is_untouched, &format!("{} VMs", after.len())));
         self.checks.push(check("objects left behind", left == 0, &left));
         Ok((moved, there))

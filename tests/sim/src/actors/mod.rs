@@ -331,8 +331,12 @@ impl Actors {
         self.watchman.note(("is cut off:", &host));
         // From everything: then it soon leads no more. Or from the cluster of the Nodes alone: then its gate must
         // close.
-        let ways =
-            if rng.happens(0.5) { vec![host.clone(), to_target(&host)] } else { vec![to_target(&host)] };
+        let ways = match Site::of(&host) {
+            Site::Home if rng.happens(0.5) => vec![host.clone(), to_target(&host)],
+            Site::Home => vec![to_target(&host)],
+            // It has no cluster of Nodes.
+            Site::Away => vec![host.clone()],
+        };
         for way in &ways {
             self.cut(way, true);
         }
@@ -358,7 +362,10 @@ impl Actors {
         // Processes that start meanwhile reach it as little.
         while tokio::time::Instant::now() < end {
             for host in hosts.names() {
-                let ways = [Some(to_target(&host)), Some(host).filter(|_| !has_control)];
+                let ways = match hosts.site() {
+                    Site::Home => [Some(to_target(&host)), Some(host).filter(|_| !has_control)],
+                    Site::Away => [Some(host), None],
+                };
                 for way in ways.into_iter().flatten() {
                     if !cut.contains(&way) {
                         self.cut(&way, true);

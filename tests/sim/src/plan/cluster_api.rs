@@ -9,7 +9,7 @@ const SHARE: f64 = 0.25;
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterApiPlan {
     pub(crate) clusters: usize,
-    /// Machines of each.
+    /// Machines of each of them.
     pub(crate) machines: usize,
     /// Actions of users in an hour.
     pub(crate) actions: f64,
@@ -43,12 +43,12 @@ pub(crate) enum InfraAction {
     /// Deletes a MachinistMachine, and its Machine is left.
     DeleteInfraMachine,
     PauseCluster,
-    /// Pauses one MachinistMachine.
+    /// Pauses one MachinistMachine by its annotation.
     PauseMachine,
     Scale,
     /// Another template: all Machines are replaced one after the other.
     Roll,
-    /// A VM dies.
+    /// A VM dies without a request.
     KillVm,
     /// Other labels, which core writes to MachinistMachines in place.
     Relabel,

@@ -9,10 +9,11 @@ use http::{Method, Request};
 use kube::client::Body;
 use machinist_core::driver::error::{Code, DriverError, Refusal};
 use machinist_core::driver::{
-    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm, VmState,
+    ClassRequest, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest,
+    NodeResources, Page, Vm, VmState,
 };
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{ProviderId, ProviderName};
+use machinist_core::value::id::{FailureDomain, ProviderId, ProviderName};
 use machinist_runtime::ports::Drivers;
 use serde_json::{Value, json};
 use tower::{BoxError, Service};
@@ -25,14 +26,14 @@ use crate::names::NAMESPACE;
 const SEEN_TO_RUN: u32 = 2;
 
 /// The drivers with a bug that only MachinistMachines meet.
-pub(super) struct Faulty {
+pub(super) struct InfraFaulty {
     drivers: Arc<dyn Drivers>,
     bug: Planted,
     /// How often each key's VM was seen to run.
     running: Mutex<BTreeMap<String, u32>>,
 }
 
-impl Faulty {
+impl InfraFaulty {
     pub(super) fn new(drivers: Arc<dyn Drivers>, bug: Planted) -> Self {
         Self { drivers, bug, running: Mutex::default() }
     }
@@ -50,7 +51,7 @@ impl Faulty {
     }
 }
 
-impl Drivers for Faulty {
+impl Drivers for InfraFaulty {
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         self.drivers.facts(provider, pin)
     }
@@ -120,6 +121,18 @@ impl Drivers for Faulty {
         specs: Vec<String>,
     ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         self.drivers.get_volume_ids(provider, pin, specs)
+    }
+
+    fn node_id(&self, request: MachineRequest, vm: Vm) -> BoxFuture<'_, DriverResult<ProviderId>> {
+        self.drivers.node_id(request, vm)
+    }
+
+    fn place(&self, request: MachineRequest, domain: FailureDomain) -> BoxFuture<'_, DriverResult<String>> {
+        self.drivers.place(request, domain)
+    }
+
+    fn node_capacity(&self, request: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {
+        self.drivers.node_capacity(request)
     }
 
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {

@@ -33,7 +33,9 @@ use crate::plan::Planted;
 /// The drivers with a bug in them.
 pub(crate) fn drivers(drivers: Arc<dyn Drivers>, planted: Option<Planted>) -> Arc<dyn Drivers> {
     match planted {
-        Some(bug) if bug.breaks().is_of_cluster_api() => Arc::new(cluster_api::Faulty::new(drivers, bug)),
+        Some(bug) if bug.breaks().is_of_cluster_api() => {
+            Arc::new(cluster_api::InfraFaulty::new(drivers, bug))
+        }
         Some(bug) => Arc::new(Faulty { drivers, bug }),
         None => drivers,
     }

@@ -262,7 +262,10 @@ impl VmRemoval<'_> {
             return SignedDuration::ZERO;
         }
         let window = driver.consistency_window.saturating_add(STATUS_TIME_GRAIN);
-        let since = [self.lives_since(), Some(going_since(&self.view.machine, self.now))];
+        // The clock may have been set since the status was written, but not since the request.
+        let requested = self.view.machine.deletion_facts.delete_request.map(|request| request.first);
+        let going = going_since(&self.view.machine, self.now).max(requested.unwrap_or(Timestamp::MIN));
+        let since = [self.lives_since(), Some(going)];
         let left = |since| window.saturating_sub(elapsed(since, at));
         since.into_iter().flatten().map(left).min().unwrap_or(window).max(SignedDuration::ZERO)
     }

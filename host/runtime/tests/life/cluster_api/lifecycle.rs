@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use machinist_api::infrastructure::names::{annotations, finalizers};
-use memory_api::wire::{Call, table};
+use memory_api::wire::{Call, Handling, table};
 use serde_json::{Value, json};
 
 use super::objects::{
@@ -101,6 +102,44 @@ async fn a_cloud_with_a_second_step_and_one_without_keys_serve_both() {
         assert_eq!(stage.cloud.vms(), 0, "{habits:?}");
         stage.assert_one_vm_each(1);
     }
+}
+
+/// The time of the deletion is by the server's clock, which is behind here by less than is noted, and somebody sets the
+/// host's clock meanwhile. The VM counts as gone only once reads must show it.
+#[tokio::test(start_paused = true)]
+async fn the_wait_for_reads_in_a_deletion_is_counted_by_the_clock_of_the_host() {
+    let lag = Duration::from_secs(8);
+    let stage = empty(Habits { keeps_keys: true, reads_lag: lag, initializes: false });
+    stage.shift_hosts(SignedDuration::from_secs(4));
+    let _host = stage.host_without_target("host");
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    let asked = tokio::time::Instant::now();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    stage.shift_hosts(SignedDuration::from_secs(60));
+    stage.until("it is gone", LIMIT, || find(&stage, "vm").is_none()).await;
+    assert!(asked.elapsed() >= lag, "{:?}", asked.elapsed());
+    assert_eq!(stage.cloud.vms(), 0);
+}
+
+/// The create began before the deletion, and made its VM after it.
+#[tokio::test(start_paused = true)]
+async fn reads_must_show_a_vm_that_was_made_during_the_deletion() {
+    let (lag, create) = (Duration::from_secs(8), Duration::from_secs(20));
+    let stage = empty(Habits { keeps_keys: true, reads_lag: lag, initializes: false });
+    stage.wire.plan(move |call| if call.calls("create") { Handling::Delay(create) } else { Handling::Pass });
+    let _host = stage.host_without_target("host");
+    add_cluster(&stage);
+    add_machine(&stage, "vm");
+    let began = tokio::time::Instant::now();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    stage.until("it is gone", 2 * LIMIT, || find(&stage, "vm").is_none()).await;
+    assert!(began.elapsed() >= create + lag, "{:?}", began.elapsed());
+    assert_eq!(stage.cloud.vms(), 0);
+    stage.assert_one_vm_each(1);
 }
 
 /// Both worlds in one process, in one namespace, with one name.

@@ -3,6 +3,8 @@
 use machinist_api::names::annotations;
 
 use super::*;
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
 use crate::fixture::stage::{class, secret};
 
 #[tokio::test(start_paused = true)]
@@ -97,4 +99,23 @@ async fn without_its_secret_the_driver_is_asked_all_the_same() {
     stage.until_gone("a").await;
     assert!(vm_orders(&stage) > 0);
     assert_eq!(stage.cloud.vms(), 0);
+}
+
+/// Its VM was just made, and reads do not show it yet.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_forward_ends_no_wait_for_the_reads_of_the_cloud() {
+    let lag = Duration::from_secs(8);
+    let habits = Habits { keeps_keys: true, reads_lag: lag, initializes: false };
+    let stage = Stage::with(habits, KubeletHabits { never_joins: true, ..KubeletHabits::default() });
+    stage.add_class();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until("the VM is made", MOMENT, || stage.cloud.vms() == 1).await;
+    delete(&stage);
+    let asked = tokio::time::Instant::now();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    stage.shift_hosts(jiff::SignedDuration::from_secs(60));
+    stage.until_gone("a").await;
+    assert!(asked.elapsed() >= lag, "{:?}", asked.elapsed());
+    stage.assert_nothing_left();
 }

@@ -4,7 +4,7 @@ use memory_api::ApiServer;
 use serde_json::{Value, json};
 
 use super::objects::{MACHINES, SECRETS, bootstrap_name, name_of};
-use super::workload::Workload;
+use super::workload::WorkloadCluster;
 use crate::rng::Rng;
 
 /// A step towards the bootstrap data of a Machine.
@@ -16,14 +16,14 @@ enum Step {
     WriteEmpty,
     /// Says the name of the Secret on the Machine.
     Name,
-    /// Nothing happens yet.
+    /// Nothing happens in this round.
     Wait,
 }
 
 /// How the bootstrap data of a Machine come about.
 #[derive(Debug)]
 pub(super) struct Bootstrap {
-    /// Last step first.
+    /// The steps that are left, the last one first.
     left: Vec<Step>,
     /// The Secret is deleted once the VM is provided.
     is_deleted_after_use: bool,
@@ -54,7 +54,7 @@ impl Bootstrap {
     }
 }
 
-impl Workload {
+impl WorkloadCluster {
     /// The next step for a Machine.
     pub(super) fn bootstrap(&mut self, api: &ApiServer, machine: &Value) {
         let name = name_of(machine).to_owned();

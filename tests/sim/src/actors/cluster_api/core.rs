@@ -13,7 +13,7 @@ use super::objects::{
     CLUSTERS, INFRA_CLUSTERS, INFRA_MACHINES, KINDS, MACHINES, NAMESPACES, SECRETS, all_of, bootstrap_name,
     is_deleting, is_provisioned, name_of, owned_by, owner_kind, ready,
 };
-use super::workload::{State, Workload};
+use super::workload::{WorkloadCluster, WorkloadState};
 
 /// A Machine whose infrastructure is not ready for so long is replaced, once it was provisioned.
 const UNHEALTHY_FOR: SignedDuration = SignedDuration::from_mins(5);
@@ -21,23 +21,23 @@ const UNHEALTHY_FOR: SignedDuration = SignedDuration::from_mins(5);
 /// A Machine that gets no VM for so long is replaced.
 const STARTS_WITHIN: SignedDuration = SignedDuration::from_mins(40);
 
-/// What a controller may do, it does in this share of its rounds, so that each step has its own time.
+/// A controller does its next step in this share of its rounds, so that each step has its own time.
 const SHARE: f64 = 0.6;
 
 impl ClusterApi {
     /// One reconcile of everything that concerns a workload cluster.
-    pub(super) fn tick(&self, workload: &mut Workload) {
+    pub(super) fn tick(&self, workload: &mut WorkloadCluster) {
         let (api, now) = (self.api(workload.site).clone(), self.clock.now());
         match workload.state {
-            State::Unmade => return self.apply_when_due(workload, &api, now),
-            State::GoesWithNamespace => delete_all(workload, &api),
-            State::Stands | State::Moves | State::Goes => {}
+            WorkloadState::Unmade => return self.apply_when_due(workload, &api, now),
+            WorkloadState::GoesWithNamespace => delete_all(workload, &api),
+            WorkloadState::Applied | WorkloadState::Moves | WorkloadState::Goes => {}
         }
         let Some(cluster) = api.find(CLUSTERS, &workload.path(&workload.name)) else {
             return self.collect(workload, &api, now);
         };
         // Core touches nothing of a paused Cluster.
-        if cluster["spec"]["paused"] == true || workload.state == State::Moves {
+        if cluster["spec"]["paused"] == true || workload.state == WorkloadState::Moves {
             return;
         }
         let machines = all_of(&api, MACHINES, &workload.namespace);
@@ -57,35 +57,35 @@ impl ClusterApi {
         }
     }
 
-    fn apply_when_due(&self, workload: &mut Workload, api: &ApiServer, now: Timestamp) {
+    fn apply_when_due(&self, workload: &mut WorkloadCluster, api: &ApiServer, now: Timestamp) {
         if workload.again_at.is_none_or(|at| at <= now) {
             self.note("user applies Cluster", &workload.name);
             workload.apply(api);
-            workload.state = State::Stands;
+            workload.state = WorkloadState::Applied;
         }
     }
 
     /// The Cluster is gone: the rest of its objects goes, and a user applies it again later.
-    fn collect(&self, workload: &mut Workload, api: &ApiServer, now: Timestamp) {
+    fn collect(&self, workload: &mut WorkloadCluster, api: &ApiServer, now: Timestamp) {
         if !workload.is_going() {
             return;
         }
         delete_all(workload, api);
         let is_empty = KINDS.iter().all(|plural| all_of(api, plural, &workload.namespace).is_empty());
         if is_empty {
-            if workload.state == State::GoesWithNamespace {
+            if workload.state == WorkloadState::GoesWithNamespace {
                 let _ = api.delete(NAMESPACES, &workload.namespace);
             }
             self.note("Cluster is gone:", &workload.name);
             let after = workload.rng.between(Duration::from_secs(5), Duration::from_mins(5));
             workload.again_at = now.checked_add(after).ok();
-            workload.state = State::Unmade;
+            workload.state = WorkloadState::Unmade;
             workload.pending.clear();
         }
     }
 
     /// Makes a MachinistMachine and then its Machine, and lets the oldest ones go.
-    fn machine_set(&self, workload: &mut Workload, api: &ApiServer, machines: &[Value]) {
+    fn machine_set(&self, workload: &mut WorkloadCluster, api: &ApiServer, machines: &[Value]) {
         let infras = all_of(api, INFRA_MACHINES, &workload.namespace);
         let living: Vec<&Value> = machines.iter().filter(|machine| !is_deleting(machine)).collect();
         for infra in &infras {
@@ -142,7 +142,7 @@ impl ClusterApi {
     /// Replaces a Machine whose VM is lost, by status and time alone.
     fn health_check(
         &self,
-        workload: &mut Workload,
+        workload: &mut WorkloadCluster,
         api: &ApiServer,
         machine: &Value,
         infra: Option<&Value>,
@@ -175,7 +175,7 @@ impl ClusterApi {
 }
 
 /// The namespace controller: it asks for the deletion of everything.
-fn delete_all(workload: &Workload, api: &ApiServer) {
+fn delete_all(workload: &WorkloadCluster, api: &ApiServer) {
     for plural in KINDS {
         for object in all_of(api, plural, &workload.namespace) {
             if !is_deleting(&object) {
@@ -185,7 +185,7 @@ fn delete_all(workload: &Workload, api: &ApiServer) {
     }
 }
 
-fn cluster_controller(workload: &mut Workload, api: &ApiServer, cluster: &Value, machines: &[Value]) {
+fn cluster_controller(workload: &mut WorkloadCluster, api: &ApiServer, cluster: &Value, machines: &[Value]) {
     let path = workload.path(&workload.name);
     let infra = api.find(INFRA_CLUSTERS, &path);
     if is_deleting(cluster) {
@@ -221,7 +221,7 @@ fn cluster_controller(workload: &mut Workload, api: &ApiServer, cluster: &Value,
 }
 
 fn machine_controller(
-    workload: &mut Workload,
+    workload: &mut WorkloadCluster,
     api: &ApiServer,
     machine: &Value,
     infra: Option<&Value>,
@@ -255,7 +255,7 @@ fn machine_controller(
 }
 
 /// Drains, deletes the MachinistMachine, waits until it is gone, and lets the rest go.
-fn delete_machine(workload: &mut Workload, api: &ApiServer, machine: &Value, now: Timestamp) {
+fn delete_machine(workload: &mut WorkloadCluster, api: &ApiServer, machine: &Value, now: Timestamp) {
     let name = name_of(machine).to_owned();
     let drain = workload.rng.between(Duration::ZERO, Duration::from_mins(1));
     let until =

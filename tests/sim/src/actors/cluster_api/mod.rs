@@ -30,7 +30,7 @@ use crate::cluster::hosts::Hosts;
 use crate::names::Site;
 use crate::plan::ClusterApiPlan;
 use crate::rng::Rng;
-use workload::Workload;
+use workload::WorkloadCluster;
 
 /// From one reconcile of a workload cluster to the next.
 const ROUND: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
@@ -46,13 +46,14 @@ pub(crate) struct ClusterApi {
     watchman: Watchman,
     plan: ClusterApiPlan,
     seed: u64,
-    workloads: Arc<Mutex<Vec<Workload>>>,
+    workloads: Arc<Mutex<Vec<WorkloadCluster>>>,
 }
 
 impl ClusterApi {
     /// The workload clusters of a plan. `home`: the hosts of the management cluster in which they begin.
     pub(crate) fn new(seed: u64, plan: &ClusterApiPlan, home: &Hosts, away: ApiServer) -> Self {
-        let workloads = (0..plan.clusters).map(|number| Workload::new(seed, number, plan.machines)).collect();
+        let workloads =
+            (0..plan.clusters).map(|number| WorkloadCluster::new(seed, number, plan.machines)).collect();
         Self {
             home: home.api.clone(),
             away: home.away(away),
@@ -88,7 +89,7 @@ impl ClusterApi {
         self.watchman.note((what, whom));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Workload>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<WorkloadCluster>> {
         self.workloads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

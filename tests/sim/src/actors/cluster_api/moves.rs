@@ -11,7 +11,7 @@ use super::objects::{
     CLUSTERS, INFRA_MACHINES, KINDS, MACHINES, NAMESPACES, all_of, is_deleting, is_provisioned, name_of,
     owner_kind,
 };
-use super::workload::{State, Workload};
+use super::workload::{WorkloadCluster, WorkloadState};
 use crate::names::Site;
 use crate::rng::Rng;
 
@@ -43,7 +43,7 @@ impl ClusterApi {
         debug_assert!(!uids.is_empty(), "a Cluster is among them");
         if let Some(workload) = self.lock().get_mut(number) {
             workload.site = moved.from.other();
-            workload.state = State::Stands;
+            workload.state = WorkloadState::Applied;
         }
         rest(&mut rng).await;
         pause(&moved, &to, false);
@@ -55,9 +55,9 @@ impl ClusterApi {
         let mut workloads = self.lock();
         let workload = workloads.get_mut(number)?;
         let api = self.api(workload.site);
-        let may_move = workload.state == State::Stands && is_movable(workload, api);
+        let may_move = workload.state == WorkloadState::Applied && is_movable(workload, api);
         may_move.then(|| {
-            workload.state = State::Moves;
+            workload.state = WorkloadState::Moves;
             Moved { name: workload.name.clone(), namespace: workload.namespace.clone(), from: workload.site }
         })
     }
@@ -82,7 +82,7 @@ impl ClusterApi {
     }
 }
 
-fn is_movable(workload: &Workload, api: &ApiServer) -> bool {
+fn is_movable(workload: &WorkloadCluster, api: &ApiServer) -> bool {
     let path = workload.path(&workload.name);
     let Some(cluster) = api.find(CLUSTERS, &path) else { return false };
     let (machines, infras) =

@@ -5,7 +5,7 @@ use machinist_api::infrastructure::{API_VERSION, GROUP, cluster_api};
 use memory_api::{ApiServer, encode};
 use serde_json::{Value, json};
 
-use super::workload::{Identity, Workload};
+use super::workload::{Identity, WorkloadCluster};
 use crate::names::ZONES;
 
 pub(super) const CLUSTERS: &str = "clusters.cluster.x-k8s.io";
@@ -19,7 +19,7 @@ pub(super) const NAMESPACES: &str = "namespaces";
 /// All kinds of the namespace of a workload cluster that are moved and deleted, owners first.
 pub(super) const KINDS: [&str; 5] = [CLUSTERS, SECRETS, INFRA_CLUSTERS, MACHINES, INFRA_MACHINES];
 
-/// Core's own finalizers.
+/// The finalizers of core itself.
 const CLUSTER_FINALIZER: &str = "cluster.cluster.x-k8s.io";
 const MACHINE_FINALIZER: &str = "machine.cluster.x-k8s.io";
 
@@ -29,7 +29,7 @@ const CENTRAL: &str = "central";
 /// The name of the credentials in a namespace.
 pub(super) const ACCOUNT: &str = "account";
 
-impl Workload {
+impl WorkloadCluster {
     /// Name, namespace and label of an object.
     fn meta(&self, name: &str) -> Value {
         json!({

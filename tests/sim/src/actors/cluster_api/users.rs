@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::super::Actors;
 use super::ClusterApi;
 use super::objects::{CLUSTERS, INFRA_MACHINES, MACHINES, all_of, is_deleting, key_of, name_of};
-use super::workload::{Identity, State, Workload};
+use super::workload::{Identity, WorkloadCluster, WorkloadState};
 use crate::names::id_of;
 use crate::plan::{INFRA_ACTIONS, InfraAction};
 use crate::rng::Rng;
@@ -54,7 +54,8 @@ impl ClusterApi {
         }
         let undo = {
             let mut workloads = self.lock();
-            let Some(workload) = workloads.get_mut(number).filter(|workload| workload.state == State::Stands)
+            let Some(workload) =
+                workloads.get_mut(number).filter(|workload| workload.state == WorkloadState::Applied)
             else {
                 return;
             };
@@ -74,7 +75,7 @@ impl ClusterApi {
 
     fn act_on(
         &self,
-        workload: &mut Workload,
+        workload: &mut WorkloadCluster,
         api: &ApiServer,
         action: InfraAction,
         rng: &mut Rng,
@@ -131,13 +132,13 @@ impl ClusterApi {
                     pause(workload, api, true);
                 }
                 let _ = api.delete(CLUSTERS, &workload.path(&workload.name));
-                workload.state = State::Goes;
+                workload.state = WorkloadState::Goes;
                 return is_paused.then_some(Undo::PauseCluster);
             }
             // A namespace takes its Secrets along before the VMs that need them, and nobody can make them again in it.
             InfraAction::DeleteNamespace if workload.identity != Identity::Secret => {
                 self.note("user deletes the namespace of", &workload.name);
-                workload.state = State::GoesWithNamespace;
+                workload.state = WorkloadState::GoesWithNamespace;
             }
             InfraAction::DeleteNamespace | InfraAction::Move => {}
         }
@@ -164,7 +165,7 @@ impl ClusterApi {
     fn undo(&self, number: usize, undo: &Undo) -> bool {
         let workloads = self.lock();
         let Some(workload) = workloads.get(number) else { return true };
-        if workload.state == State::Moves {
+        if workload.state == WorkloadState::Moves {
             return false;
         }
         let api = self.api(workload.site);
@@ -186,12 +187,12 @@ impl ClusterApi {
     /// Ends everything that users have begun.
     pub(crate) fn calm(&self) {
         for workload in self.lock().iter() {
-            if workload.state == State::Moves {
+            if workload.state == WorkloadState::Moves {
                 continue;
             }
             let api = self.api(workload.site);
             pause(workload, api, false);
-            if workload.state != State::Unmade {
+            if workload.state != WorkloadState::Unmade {
                 workload.apply_identity(api);
             }
             for infra in all_of(api, INFRA_MACHINES, &workload.namespace) {
@@ -201,19 +202,19 @@ impl ClusterApi {
     }
 }
 
-fn pause(workload: &Workload, api: &ApiServer, is_paused: bool) {
+fn pause(workload: &WorkloadCluster, api: &ApiServer, is_paused: bool) {
     let spec = json!({ "spec": { "paused": is_paused.then_some(true) } });
     let _ = api.edit(CLUSTERS, &workload.path(&workload.name), &spec);
 }
 
-fn unpause_machine(workload: &Workload, api: &ApiServer, name: &str) {
+fn unpause_machine(workload: &WorkloadCluster, api: &ApiServer, name: &str) {
     let unpaused = json!({ "metadata": { "annotations": { annotations::PAUSED: null } } });
     let _ = api.edit(INFRA_MACHINES, &workload.path(name), &unpaused);
 }
 
 /// As the message of contested objects says: the finalizer first, so that no VM goes with it. A copy that was applied
 /// before the original had a key has a VM of its own.
-fn remove_copy(workload: &Workload, api: &ApiServer, name: &str) {
+fn remove_copy(workload: &WorkloadCluster, api: &ApiServer, name: &str) {
     let infras = all_of(api, INFRA_MACHINES, &workload.namespace);
     let Some(copy) = infras.iter().find(|infra| name_of(infra) == name) else { return };
     let is_contested = infras.iter().any(|other| name_of(other) != name && key_of(other) == key_of(copy));

@@ -6,7 +6,7 @@ use super::ClusterApi;
 use super::objects::{
     CLUSTERS, INFRA_MACHINES, MACHINES, all_of, is_deleting, is_provisioned, key_of, name_of, ready,
 };
-use super::workload::{State, Workload};
+use super::workload::{WorkloadCluster, WorkloadState};
 use crate::names::{Site, UID_TAG, id_of, is_of_cluster_api, provider_id};
 
 impl ClusterApi {
@@ -19,9 +19,9 @@ impl ClusterApi {
         of_objects.or_else(|| self.left_over())
     }
 
-    fn is_short(&self, workload: &Workload) -> Option<String> {
+    fn is_short(&self, workload: &WorkloadCluster) -> Option<String> {
         let name = &workload.name;
-        if workload.state != State::Stands {
+        if workload.state != WorkloadState::Applied {
             return Some(format!("Cluster {name} is {:?}", workload.state));
         }
         let api = self.api(workload.site);

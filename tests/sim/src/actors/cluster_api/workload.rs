@@ -19,13 +19,13 @@ pub(super) enum Identity {
     Central,
 }
 
-/// What becomes of a workload cluster.
+/// The life of a workload cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum WorkloadState {
     /// Nobody has applied it yet, or again.
     Unmade,
-    Stands,
-    /// `clusterctl` moves it.
+    Applied,
+    /// `clusterctl` moves it to the other management cluster.
     Moves,
     /// Its Cluster is deleted.
     Goes,
@@ -34,11 +34,11 @@ pub(super) enum State {
 }
 
 #[derive(Debug)]
-pub(super) struct Workload {
+pub(super) struct WorkloadCluster {
     pub(super) name: String,
     pub(super) namespace: String,
     pub(super) site: Site,
-    pub(super) state: State,
+    pub(super) state: WorkloadState,
     pub(super) identity: Identity,
     /// The mark of its VMs, where its MachinistCluster gives one.
     pub(super) mark: Option<String>,
@@ -50,7 +50,7 @@ pub(super) struct Workload {
     pub(super) pool: u64,
     /// MachinistMachines whose Machine is made next.
     pub(super) pending: Vec<String>,
-    /// What comes of the bootstrap data of each Machine.
+    /// The bootstrap data of each Machine, as far as they have come.
     pub(super) bootstraps: BTreeMap<String, Bootstrap>,
     /// When the drain of each Machine that is deleted is over.
     pub(super) drained: BTreeMap<String, Timestamp>,
@@ -61,7 +61,7 @@ pub(super) struct Workload {
     pub(super) rng: Rng,
 }
 
-impl Workload {
+impl WorkloadCluster {
     pub(super) fn new(seed: u64, number: usize, wanted: usize) -> Self {
         let mut rng = Rng::new(seed, &format!("workload {number}"));
         let identities = [(2, Identity::Nothing), (4, Identity::Secret), (3, Identity::Central)];
@@ -70,7 +70,7 @@ impl Workload {
             name: format!("c{number}"),
             namespace: format!("team-{number}"),
             site: Site::Home,
-            state: State::Unmade,
+            state: WorkloadState::Unmade,
             identity,
             mark: rng.happens(0.4).then(|| format!("given/{number}")),
             wanted,
@@ -103,6 +103,6 @@ impl Workload {
     }
 
     pub(super) fn is_going(&self) -> bool {
-        matches!(self.state, State::Goes | State::GoesWithNamespace)
+        matches!(self.state, WorkloadState::Goes | WorkloadState::GoesWithNamespace)
     }
 }

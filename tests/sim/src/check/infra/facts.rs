@@ -18,7 +18,7 @@ pub(crate) struct Place {
     pub(crate) name: String,
 }
 
-/// A MachinistMachine.
+/// A MachinistMachine as its API server has it.
 #[derive(Clone, Debug)]
 pub(crate) struct InfraFact {
     pub(crate) name: String,

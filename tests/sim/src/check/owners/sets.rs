@@ -105,10 +105,11 @@ fn raised(
         let takes = if machine.is_taken && !has_lost_node { OWN_PROPAGATION } else { PROPAGATION };
         machine.deleting_since.is_some_and(|since| now.duration_since(since) > takes)
     };
-    // One that its set has taken back a moment ago is known to the deployment later.
-    let is_seen =
-        |machine: &&MachineFact| machine.came_at.is_none_or(|since| now.duration_since(since) > PROPAGATION);
     let of = |set: &str| -> (usize, usize) {
+        // One that another set has taken back a moment ago is known to the deployment later.
+        let is_seen = |machine: &&MachineFact| {
+            set == uid || machine.came_at.is_none_or(|since| now.duration_since(since) > PROPAGATION)
+        };
         let its = facts.machines.values().filter(|machine| machine.set == set).filter(is_seen);
         let (live, going): (Vec<_>, Vec<_>) = its.partition(|machine| machine.is_living());
         (live.len(), going.into_iter().filter(|machine| is_known(machine)).count())

@@ -52,7 +52,7 @@ enum Reach {
     DirectAndTests,
 }
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 11] = [
     Rule {
         who: "host/core",
         never: &[
@@ -86,6 +86,18 @@ const RULES: [Rule; 9] = [
         never: &["kube*", "k8s-openapi", "machinist-api", "machinist-runtime"],
         reach: Reach::Shipped,
         why: "the plugin host knows no Kubernetes",
+    },
+    Rule {
+        who: "host/autoscaler",
+        never: &["kube", "k8s-openapi", "machinist-api", "wasmtime*", "machinist-plugin-host"],
+        reach: Reach::Direct,
+        why: "the gRPC interface translates, and the runtime answers",
+    },
+    Rule {
+        who: "host/runtime",
+        never: &["tonic*", "prost*", "machinist-autoscaler"],
+        reach: Reach::Shipped,
+        why: "the runtime knows no gRPC",
     },
     Rule {
         who: "host/artifacts",

@@ -102,7 +102,11 @@ pub(crate) fn observe(
     let memory = &tenant.infra.vms;
     fact.create_intent = memory.creates.intent(&related.machine.metadata, &fact.uid, gate_state, now);
     if fact.deletion.is_some() {
-        fact.deletion_facts.delete_request = memory.deletion_requests.of(&related.key, &fact.uid);
+        let delete_request = memory.deletion_requests.of(&related.key, &fact.uid, now);
+        fact.deletion_facts.delete_request = delete_request;
+        // No status says since when, and the time of the deletion is by the server's clock. It is certain of the first
+        // delete request, and before that of this moment.
+        fact.phase_since = Some(delete_request.map_or(now, |request| request.first));
     }
     let reported = reported(&related.machine);
     let vm_check = memory.checks().fact(&related.key, &fact.uid, presence(reported.as_ref()), now);

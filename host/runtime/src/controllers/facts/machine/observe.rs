@@ -81,7 +81,7 @@ pub(crate) fn observe(
     fact.is_unstarted = tenant.unstarted.contains(&fact.uid);
     fact.create_intent = tenant.vms.creates.intent(&machine.metadata, &fact.uid, gate_state, now);
     if fact.deletion.is_some() {
-        fact.deletion_facts.delete_request = tenant.vms.deletion_requests.of(key, &fact.uid);
+        fact.deletion_facts.delete_request = tenant.vms.deletion_requests.of(key, &fact.uid, now);
         let class = machine.spec.class.name.as_deref();
         fact.deletion_facts.usual_removal =
             class.and_then(|class| tenant.vms.deletion_requests.last_duration(&Name::new(class)));
