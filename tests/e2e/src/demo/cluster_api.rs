@@ -71,6 +71,7 @@ impl<C: Cloud> Story<'_, C> {
             .say(&format!("creating MachineDeployment workers of {few}, with kubeadm's bootstrap data"));
         workload.deploy(plane, few).await?;
         self.until(&workload, few, "small").await?;
+        workload.cluster_condition("Available", "True").await?;
         self.describe(self.management, plane.admin_kubeconfig().as_path()).await?;
 
         self.progress.say(&format!("scaling it to {many}"));
@@ -159,6 +160,7 @@ impl<C: Cloud> Story<'_, C> {
         let moved = Workload::of(NAMESPACE, NAME, there.plane.client()?);
         moved.initialize_control_plane().await?;
         self.until(&moved, wanted, "large").await?;
+        moved.cluster_condition("Available", "True").await?;
         self.describe(&there.management, &target).await?;
         let (mut before, mut after) = (before, self.lab.cloud.live().await?);
         before.sort();

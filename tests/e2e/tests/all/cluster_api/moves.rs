@@ -35,10 +35,12 @@ async fn a_pause_holds_everything_and_a_move_makes_and_deletes_no_vm() {
         outcome.map_err(|error| error.context(there.management.logs()).context(there.host.log_end()))?;
         ensure!(ids(lab) == vms, "the same VMs: {vms:?}, {:?}", ids(lab));
         ensure!(lab.cloud.stats().created == before.created, "no VM was created");
+        moved.cluster_condition("Available", "True").await?;
         let described = clusterctl
             .run(&there.plane.admin_kubeconfig(), &["describe", "cluster", "shop", "--namespace", TEAM])
             .await?;
-        ensure!(described.contains("MachinistCluster/shop"), "{described}");
+        let is_available = |line: &str| line.contains("Cluster team/shop") && line.contains("True");
+        ensure!(described.lines().filter(|line| is_available(line)).count() == 2, "{described}");
         let left = workload.infra_machines().list(&ListParams::default()).await?;
         ensure!(left.items.is_empty(), "none is left where it was");
 
