@@ -53,17 +53,24 @@ fn placement(view: &InfraMachineView, progress: &MachineProgress) -> Option<Infr
 }
 
 /// The VM is stored once, with the id that Cluster API compares with its Node's. `None` once that is known, or where it
-/// is the driver's own id.
+/// is the driver's own id. Nobody waits for the Node of a VM that is being deleted.
 fn node_id(view: &InfraMachineView, progress: &MachineProgress) -> Option<InfraStep> {
     let DriverFact::Ready(driver) = &view.machine.driver else { return None };
-    if !driver.capabilities.node_id {
+    if !driver.capabilities.node_id || view.machine.machine.deletion.is_some() {
         return None;
     }
     match &progress.node_id {
-        None => found(progress).map(|vm| Step::act(MachineEffect::NameNode(Box::new(vm.clone())))),
+        None => Some(match (found(progress), &progress.initialize) {
+            (Some(vm), _) => Step::act(MachineEffect::NameNode(Box::new(vm.clone()))),
+            // A look that finds the second step missing names the VM and does not show it.
+            (None, None) => Step::act(MachineEffect::InitializeVm),
+            (None, Some(Ok(_))) => return None,
+            (None, Some(Err(error))) => {
+                let message = format!("failed to complete the VM: {error}");
+                failed(view, InfraReason::Machine(MachineReason::InitializationFailed), message, error)
+            }
+        }),
         Some(Ok(_)) => None,
-        // Nobody waits for the Node of a VM that goes, and the driver's own id leads to it.
-        Some(Err(_)) if view.machine.machine.deletion.is_some() => None,
         Some(Err(error)) => {
             let message = format!("the driver does not say which id the VM's Node has: {error}");
             Some(failed(view, InfraReason::NodeIdUnknown, message, error))

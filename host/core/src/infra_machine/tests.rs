@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::driver::error::Code;
+use crate::driver::error::{Code, DriverError};
 use crate::driver::{Address, Capabilities, Creation, Deletion, Vm, VmState};
 use crate::machine::node::health::ConditionStatus;
 use crate::machine::tests::facts::{self, guest, vm, vm_that_is};
@@ -88,6 +88,7 @@ fn done(effect: &MachineEffect) -> MachineOutcome {
             MachineOutcome::CreateVm(Ok(Creation::Created(vm_that_is(VmState::Running))))
         }
         MachineEffect::ProbeVm => MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Running))),
+        MachineEffect::InitializeVm => MachineOutcome::InitializeVm(Ok(vm_that_is(VmState::Running))),
         MachineEffect::PlaceVm { .. } => MachineOutcome::PlaceVm(Ok("{}".to_owned())),
         MachineEffect::NameNode(vm) => MachineOutcome::NameNode(Ok(vm.provider_id.clone())),
         MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Ok(())),
@@ -425,4 +426,31 @@ fn a_mark_of_the_hosts_own_machines_makes_no_vm_and_keeps_those_that_are_there()
     assert_eq!(end.reason, InfraReason::InstanceRunning);
     let (effects, _) = run(&reserved(deleting(provisioned())), |_| None);
     assert!(effects.contains(&"delete-vm"), "{effects:?}");
+}
+
+/// The id of the Node is made of the VM, and such an answer has none.
+#[test]
+fn a_vm_whose_second_step_is_missing_gets_that_before_its_node_is_named() {
+    let uninitialized = |effect: &MachineEffect| {
+        let error = DriverError {
+            provider_id: Some(vm().provider_id),
+            node_name: Some(vm().node_name),
+            ..DriverError::new(Code::Uninitialized, "the second step is missing")
+        };
+        matches!(effect, MachineEffect::ProbeVm).then(|| MachineOutcome::ProbeVm(Err(error.into())))
+    };
+    let mut view = begun();
+    offer(&mut view, |capabilities| (capabilities.node_id, capabilities.initialize) = (true, true));
+    let (effects, end) = run(&view, uninitialized);
+    assert_eq!(effects, ["probe-vm", "initialize-vm", "name-node", "record-vm"]);
+    assert!(end.status.is_provisioned);
+    let fails = |effect: &MachineEffect| match effect {
+        MachineEffect::InitializeVm => Some(MachineOutcome::InitializeVm(Err(guest(Code::Unavailable)))),
+        other => uninitialized(other),
+    };
+    let (effects, end) = run(&view, fails);
+    assert_eq!(
+        (effects, ready(&end)),
+        (vec!["probe-vm", "initialize-vm"], (NOT_READY, "InitializationFailed"))
+    );
 }

@@ -49,7 +49,7 @@ pub(super) struct InfraEffectContext<'a> {
     pub(super) tenant: &'a TenantState,
     pub(super) context: &'a Context,
     pub(super) observed: &'a ObservedInfraMachine,
-    /// The VM that this reconcile has stored.
+    /// The VM that this reconcile has stored, or found.
     pub(super) stored: Option<&'a ProviderId>,
     /// The spec of its class in its failure domain, as the driver has returned it.
     pub(super) placed: Option<&'a str>,

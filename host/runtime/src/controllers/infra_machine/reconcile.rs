@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::infrastructure::MachinistMachine;
 use machinist_core::driver::Creation;
+use machinist_core::driver::error::{CallError, Code};
 use machinist_core::infra_machine::{InfraConclusion, InfraReason, InfraStep, step};
 use machinist_core::machine::{
     EffectTrait, MachineEffect, MachineOutcome, MachineProgress, Requeue, retry_write,
@@ -57,6 +58,7 @@ pub(crate) async fn run(
         observed,
         progress: MachineProgress::default(),
         stored: None,
+        found: None,
         placed: None,
         node_id: None,
         driver_state: None,
@@ -73,6 +75,8 @@ struct InfraReconcile<'a> {
     progress: MachineProgress,
     /// The VM that this reconcile has stored.
     stored: Option<ProviderId>,
+    /// The VM that a look has found, and that is not stored.
+    found: Option<ProviderId>,
     /// The spec of its class in its failure domain.
     placed: Option<String>,
     /// The id of the VM's Node.
@@ -124,7 +128,7 @@ impl Reconcile for InfraReconcile<'_> {
             tenant: self.tenant,
             context: self.context,
             observed: &self.observed,
-            stored: self.stored.as_ref(),
+            stored: self.stored.as_ref().or(self.found.as_ref()),
             placed: self.placed.as_deref(),
             node_id: self.node_id.as_ref(),
             driver_state: self.new_driver_state(),
@@ -148,6 +152,10 @@ impl Reconcile for InfraReconcile<'_> {
         match &outcome {
             MachineOutcome::PlaceVm(Ok(placed)) => self.placed = Some(placed.clone()),
             MachineOutcome::NameNode(Ok(id)) => self.node_id = Some(id.clone()),
+            // The VM is there, and its next step comes before it is stored.
+            MachineOutcome::ProbeVm(Err(CallError::Guest(error))) if error.code == Code::Uninitialized => {
+                self.found.clone_from(&error.provider_id);
+            }
             _ => {}
         }
         report.events.extend(events::of_action(&self.observed, &effect, &outcome));

@@ -72,6 +72,21 @@ async fn a_vm_whose_node_has_no_id_yet_is_kept_and_stored_later() {
     until_gone(&stage).await;
 }
 
+/// A look that finds the second step missing does not show the VM, of which the id of the Node is made.
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_a_crash_left_half_made_is_completed_and_gets_the_id_of_its_node() {
+    let stage = empty(Habits { initializes: true, ..Habits::default() });
+    let _host = stage.host_without_target("host");
+    add_cluster(&stage);
+    stage.cloud.name_nodes(1);
+    add_machine(&stage, "vm");
+    let limit = Duration::from_secs(600);
+    stage.until("the VM is provided", limit, || is_provisioned(&stage, "vm")).await;
+    assert_eq!(find(&stage, "vm").unwrap()["spec"]["providerID"], "ccm://zone-a/vm-1");
+    assert_eq!(annotation(&stage, annotations::VM_ID), "sim:///vm-1");
+    until_gone(&stage).await;
+}
+
 /// The annotation of another object would lead to another object's VM.
 #[tokio::test(start_paused = true)]
 async fn an_id_that_came_with_a_template_counts_for_nothing() {
