@@ -14,8 +14,9 @@ pub struct MemberFact {
     pub name: Name,
     /// The id of its VM as the driver wrote it.
     pub provider_id: Option<ProviderId>,
-    /// Its Node, once it has joined.
+    /// The name of its Node, which may not have joined yet.
     pub node: Option<NodeName>,
+    pub has_joined: bool,
     /// The id that the Node has, where Nodes are known. Clouds write one VM in several forms.
     pub node_provider_id: Option<ProviderId>,
     /// Somebody has deleted it.
@@ -97,7 +98,7 @@ impl MemberFact {
             .map_or_else(|| Placeholder::of(group, &self.name).to_string(), |id| id.as_str().to_owned());
         let state = match () {
             () if self.is_terminating || is_chosen => InstanceState::Deleting,
-            () if self.has_vm() && self.node.is_some() => InstanceState::Running,
+            () if self.has_vm() && self.has_joined => InstanceState::Running,
             () => InstanceState::Creating,
         };
         let is_created = state == InstanceState::Creating && !self.has_vm();
@@ -129,6 +130,7 @@ mod tests {
             name: Name::new("m"),
             provider_id: provider_id.map(ProviderId::new),
             node: node.map(NodeName::new),
+            has_joined: node.is_some(),
             node_provider_id: None,
             is_terminating: false,
             error: None,
@@ -149,6 +151,8 @@ mod tests {
         check(&member(None, None), false, "requested://mcm/shoot/m", InstanceState::Creating);
         check(&member(vm, None), false, "aws:///eu-west-1/i-0a1", InstanceState::Creating);
         check(&member(vm, node), false, "aws:///eu-west-1/i-0a1", InstanceState::Running);
+        let booting = MemberFact { has_joined: false, ..member(vm, node) };
+        check(&booting, false, "aws:///eu-west-1/i-0a1", InstanceState::Creating);
         check(&member(vm, node), true, "aws:///eu-west-1/i-0a1", InstanceState::Deleting);
         let terminating = MemberFact { is_terminating: true, ..member(None, None) };
         check(&terminating, false, "requested://mcm/shoot/m", InstanceState::Deleting);

@@ -171,6 +171,7 @@ mod tests {
             name: Name::new(name),
             provider_id: Some(ProviderId::new(format!("sim:///a/vm-{name}"))),
             node: Some(NodeName::new(format!("node-{name}"))),
+            has_joined: true,
             node_provider_id: None,
             is_terminating: false,
             error: None,
@@ -178,7 +179,7 @@ mod tests {
     }
 
     fn requested(name: &str) -> MemberFact {
-        MemberFact { provider_id: None, node: None, ..member(name) }
+        MemberFact { provider_id: None, node: None, has_joined: false, ..member(name) }
     }
 
     /// A group of 1 to 5 nodes with these Machines, one replica each.
