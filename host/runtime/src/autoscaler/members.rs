@@ -7,7 +7,7 @@ use machinist_api::Machine;
 use machinist_api::infrastructure::cluster_api::OwnerMachine;
 use machinist_api::infrastructure::{self, MachinistMachine};
 use machinist_core::autoscaler::creation_error::CreationError;
-use machinist_core::autoscaler::member::MemberFact;
+use machinist_core::autoscaler::member::GroupMember;
 use machinist_core::machine::OperationFact;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, ProviderId};
 use machinist_core::value::phase::{OperationState, OperationType, Phase};
@@ -17,7 +17,7 @@ use crate::cache::StoreReader;
 use crate::cache::fields::{node_name_of, operation_of, phase_of};
 
 /// A Machine of machine-controller-manager's kind.
-pub(super) fn mcm(machine: &Machine, nodes: Option<&StoreReader<Node>>) -> MemberFact {
+pub(super) fn mcm(machine: &Machine, nodes: Option<&StoreReader<Node>>) -> GroupMember {
     let (name, provider_id) = (node_name_of(machine), machine.provider_id().map(ProviderId::new));
     let node = name.as_ref().and_then(|name| nodes?.get(&ObjectKey::new("", name.as_str())));
     let node_id = |node: &Node| {
@@ -31,7 +31,7 @@ pub(super) fn mcm(machine: &Machine, nodes: Option<&StoreReader<Node>>) -> Membe
     let node_provider_id = node.as_deref().and_then(node_id);
     let is_terminating =
         machine.metadata.deletion_timestamp.is_some() || phase_of(machine) == Phase::Terminating;
-    MemberFact {
+    GroupMember {
         name: Name::new(machine.metadata.name.as_deref().unwrap_or_default()),
         provider_id,
         node: name,
@@ -53,14 +53,14 @@ fn failed_creation(machine: &Machine) -> Option<CreationError> {
 }
 
 /// A Machine of Cluster API. Its VM says why it is not created, where it is of this program.
-pub(super) fn capi(machine: &OwnerMachine, vms: &StoreReader<MachinistMachine>) -> MemberFact {
+pub(super) fn capi(machine: &OwnerMachine, vms: &StoreReader<MachinistMachine>) -> GroupMember {
     let (meta, spec) = (&machine.metadata, &machine.spec);
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let vm = spec
         .infrastructure_ref
         .named(infrastructure::GROUP, "MachinistMachine")
         .and_then(|name| vms.get(&ObjectKey::new(meta.namespace.as_deref().unwrap_or_default(), name)));
-    MemberFact {
+    GroupMember {
         name: Name::new(meta.name.as_deref().unwrap_or_default()),
         provider_id: some(&spec.provider_id).map(ProviderId::from),
         node: some(&machine.status.node_ref.name).map(NodeName::from),
