@@ -63,7 +63,7 @@ pub(crate) fn status(error: &CallError) -> Status {
 
 #[cfg(test)]
 mod tests {
-    use machinist_core::autoscaler::refusal::Refusal;
+    use machinist_core::autoscaler::refusal::CallRefusal;
 
     use super::*;
 
@@ -75,10 +75,10 @@ mod tests {
         for (error, code, part) in [
             (CallError::NotLeading, Code::Unavailable, "connect again"),
             (CallError::NotReady, Code::Unavailable, "try again"),
-            (Refusal::InvalidId { id: "a".into() }.into(), Code::InvalidArgument, "NodeGroups"),
-            (Refusal::UnknownGroup { id: id() }.into(), Code::NotFound, "annotations"),
-            (Refusal::Rolling { id: id() }.into(), Code::FailedPrecondition, "rolled"),
-            (Refusal::NoTemplate { id: id() }.into(), Code::Unimplemented, "nodeTemplate"),
+            (CallRefusal::InvalidId { id: "a".into() }.into(), Code::InvalidArgument, "NodeGroups"),
+            (CallRefusal::UnknownGroup { id: id() }.into(), Code::NotFound, "annotations"),
+            (CallRefusal::Rolling { id: id() }.into(), Code::FailedPrecondition, "rolled"),
+            (CallRefusal::NoTemplate { id: id() }.into(), Code::Unimplemented, "nodeTemplate"),
             (CallError::Contended { id: id() }, Code::Aborted, "try again"),
             (CallError::Late, Code::DeadlineExceeded, "repeat"),
             (write(ActError::Denied { message: message() }), Code::PermissionDenied, "deploy/autoscaler"),

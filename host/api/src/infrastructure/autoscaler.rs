@@ -14,8 +14,8 @@ pub mod annotations {
     pub const GARDENER_OPTION_PREFIX: &str = "autoscaler.gardener.cloud/";
     /// On a Machine of Cluster API: its set deletes it first.
     pub const DELETE_MACHINE: &str = "cluster.x-k8s.io/delete-machine";
-    /// On a MachineDeployment: names of Machines, separated by commas, for whose deletion the autoscaler has lowered the
-    /// replicas. Written by the host in the same request as the replicas.
+    /// On a MachineDeployment: `machine~time,machine~time`, the Machines for whose deletion the autoscaler has lowered
+    /// the replicas. Written by the host in the same request as the replicas.
     pub const CHOSEN_MACHINES: &str = "machinist.dev/autoscaler-chosen-machines";
 }
 

@@ -1,7 +1,7 @@
 //! The kinds of Cluster API that are node groups, with the fields that are read.
 //!
-//! They are Cluster API's own, in its version v1beta2. Only replicas and annotations of a MachineDeployment are written,
-//! where cluster-autoscaler asks for it.
+//! They are Cluster API's own, in its version v1beta2. The host writes only replicas and annotations of a
+//! MachineDeployment, where cluster-autoscaler asks for it.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};

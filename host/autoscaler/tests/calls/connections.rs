@@ -81,7 +81,7 @@ async fn refresh(stage: &Stage, server: &Authority, client: Option<&Issued>) -> 
 }
 
 #[tokio::test]
-async fn only_a_client_with_a_certificate_of_the_named_issuer_gets_answers() {
+async fn attack_a_stranger_at_the_address_of_cluster_autoscaler_gets_no_answer() {
     let folder = tempfile::tempdir().unwrap();
     let (server, clients, others) = (Authority::new(), Authority::new(), Authority::new());
     let files = files(folder.path(), &server, &clients);

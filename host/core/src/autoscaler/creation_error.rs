@@ -1,4 +1,5 @@
-//! Which failures of a creation the autoscaler is told. It then deletes the Machine and tries other groups for a while.
+//! Which failures of a creation are reported to the autoscaler. It then deletes the Machine and tries other groups for a
+//! while.
 
 use crate::driver::error::Code;
 

@@ -5,14 +5,14 @@ use std::str::FromStr;
 
 use crate::value::id::ObjectKey;
 
-use super::refusal::Refusal;
+use super::refusal::CallRefusal;
 
 /// The API of a MachineDeployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Api {
-    /// That of machine-controller-manager.
+    /// The API of machine-controller-manager's kinds.
     Mcm,
-    /// Cluster API.
+    /// The API of Cluster API's kinds.
     Capi,
 }
 
@@ -42,15 +42,15 @@ impl fmt::Display for GroupId {
 }
 
 impl FromStr for GroupId {
-    type Err = Refusal;
+    type Err = CallRefusal;
 
-    fn from_str(text: &str) -> Result<Self, Refusal> {
-        let (api, deployment) = parse(text).ok_or_else(|| Refusal::InvalidId { id: text.to_owned() })?;
+    fn from_str(text: &str) -> Result<Self, CallRefusal> {
+        let (api, deployment) = parse(text).ok_or_else(|| CallRefusal::InvalidId { id: text.to_owned() })?;
         Ok(Self { api, deployment })
     }
 }
 
-/// Parses `API/NAMESPACE/NAME`.
+/// Parses an id of the form `API/NAMESPACE/NAME`.
 pub(super) fn parse(text: &str) -> Option<(Api, ObjectKey)> {
     let mut parts = text.split('/');
     let (word, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
@@ -108,7 +108,7 @@ mod tests {
             ["", "mcm", "mcm/shoot", "mcm/shoot/a/b", "mcm//a", "mcm/shoot/", "aws/shoot/a", "/mcm/a/b"]
         {
             let refused = text.parse::<GroupId>().unwrap_err();
-            assert_eq!(refused, Refusal::InvalidId { id: text.to_owned() });
+            assert_eq!(refused, CallRefusal::InvalidId { id: text.to_owned() });
         }
     }
 

@@ -10,12 +10,13 @@ use super::group::{self, Api, GroupId};
 
 /// A Machine of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemberFact {
+pub struct GroupMember {
     pub name: Name,
     /// The id of its VM as the driver wrote it.
     pub provider_id: Option<ProviderId>,
-    /// Its Node, once it has joined.
+    /// The name of its Node, which may not have joined yet.
     pub node: Option<NodeName>,
+    pub has_joined: bool,
     /// The id that the Node has, where Nodes are known. Clouds write one VM in several forms.
     pub node_provider_id: Option<ProviderId>,
     /// Somebody has deleted it.
@@ -39,20 +40,20 @@ impl NamedNode<'_> {
 
 /// The id of a Machine that has no VM yet. The autoscaler counts it by this id, and may delete the Machine by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placeholder {
+pub struct RequestedId {
     pub api: Api,
     pub machine: ObjectKey,
 }
 
 const SCHEME: &str = "requested://";
 
-impl fmt::Display for Placeholder {
+impl fmt::Display for RequestedId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}{}/{}/{}", self.api.word(), self.machine.namespace, self.machine.name)
     }
 }
 
-impl Placeholder {
+impl RequestedId {
     /// The autoscaler uses an id without a Node as the name of a Node as well.
     pub fn parse(node: &NamedNode<'_>) -> Option<Self> {
         let (api, machine) = group::parse(node.text().strip_prefix(SCHEME)?)?;
@@ -82,7 +83,7 @@ pub struct Instance {
     pub error: Option<CreationError>,
 }
 
-impl MemberFact {
+impl GroupMember {
     /// Returns whether a VM is known.
     pub fn has_vm(&self) -> bool {
         self.provider_id.is_some() || self.node_provider_id.is_some()
@@ -94,10 +95,10 @@ impl MemberFact {
             .node_provider_id
             .as_ref()
             .or(self.provider_id.as_ref())
-            .map_or_else(|| Placeholder::of(group, &self.name).to_string(), |id| id.as_str().to_owned());
+            .map_or_else(|| RequestedId::of(group, &self.name).to_string(), |id| id.as_str().to_owned());
         let state = match () {
             () if self.is_terminating || is_chosen => InstanceState::Deleting,
-            () if self.has_vm() && self.node.is_some() => InstanceState::Running,
+            () if self.has_vm() && self.has_joined => InstanceState::Running,
             () => InstanceState::Creating,
         };
         let is_created = state == InstanceState::Creating && !self.has_vm();
@@ -107,8 +108,8 @@ impl MemberFact {
     /// Returns whether this Machine's Node, or its placeholder, is meant. A Node's name counts only where no id
     /// contradicts it.
     pub fn is_named(&self, api: Api, namespace: &str, node: &NamedNode<'_>) -> bool {
-        if let Some(placeholder) = Placeholder::parse(node) {
-            let Placeholder { api: of, machine } = placeholder;
+        if let Some(placeholder) = RequestedId::parse(node) {
+            let RequestedId { api: of, machine } = placeholder;
             return of == api && machine.namespace.as_str() == namespace && machine.name == self.name;
         }
         let has_name = self.node.as_ref().is_some_and(|own| own.as_str() == node.name);
@@ -124,11 +125,12 @@ mod tests {
     use super::super::creation_error::ErrorClass;
     use super::*;
 
-    fn member(provider_id: Option<&str>, node: Option<&str>) -> MemberFact {
-        MemberFact {
+    fn member(provider_id: Option<&str>, node: Option<&str>) -> GroupMember {
+        GroupMember {
             name: Name::new("m"),
             provider_id: provider_id.map(ProviderId::new),
             node: node.map(NodeName::new),
+            has_joined: node.is_some(),
             node_provider_id: None,
             is_terminating: false,
             error: None,
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_instance_has_the_id_of_its_node_and_without_a_vm_a_placeholder() {
-        let check = |member: &MemberFact, is_chosen, id: &str, state| {
+        let check = |member: &GroupMember, is_chosen, id: &str, state| {
             let instance = member.instance(&group(), is_chosen);
             assert_eq!((instance.id.as_str(), instance.state), (id, state));
         };
@@ -149,27 +151,29 @@ mod tests {
         check(&member(None, None), false, "requested://mcm/shoot/m", InstanceState::Creating);
         check(&member(vm, None), false, "aws:///eu-west-1/i-0a1", InstanceState::Creating);
         check(&member(vm, node), false, "aws:///eu-west-1/i-0a1", InstanceState::Running);
+        let booting = GroupMember { has_joined: false, ..member(vm, node) };
+        check(&booting, false, "aws:///eu-west-1/i-0a1", InstanceState::Creating);
         check(&member(vm, node), true, "aws:///eu-west-1/i-0a1", InstanceState::Deleting);
-        let terminating = MemberFact { is_terminating: true, ..member(None, None) };
+        let terminating = GroupMember { is_terminating: true, ..member(None, None) };
         check(&terminating, false, "requested://mcm/shoot/m", InstanceState::Deleting);
         let node_provider_id = Some(ProviderId::new("aws:///eu-west-1a/i-0a1"));
-        let joined = MemberFact { node_provider_id, ..member(vm, node) };
+        let joined = GroupMember { node_provider_id, ..member(vm, node) };
         check(&joined, false, "aws:///eu-west-1a/i-0a1", InstanceState::Running);
     }
 
     #[test]
     fn only_a_machine_that_is_being_created_has_an_error() {
         let error = CreationError { class: ErrorClass::Other, code: "Internal", message: "m".into() };
-        let failed = MemberFact { error: Some(error.clone()), ..member(None, None) };
+        let failed = GroupMember { error: Some(error.clone()), ..member(None, None) };
         assert_eq!(failed.instance(&group(), false).error, Some(error.clone()));
         assert_eq!(failed.instance(&group(), true).error, None);
-        let created = MemberFact { error: Some(error), ..member(Some("sim:///a/1"), None) };
+        let created = GroupMember { error: Some(error), ..member(Some("sim:///a/1"), None) };
         assert_eq!(created.instance(&group(), false).error, None);
     }
 
     #[test]
     fn a_node_is_found_by_its_id_in_any_form_and_by_its_name_unless_the_ids_differ() {
-        let check = |member: &MemberFact, provider_id, name, expected| {
+        let check = |member: &GroupMember, provider_id, name, expected| {
             let node = NamedNode { provider_id, name };
             assert_eq!(member.is_named(Api::Mcm, "shoot", &node), expected, "{node:?}");
         };

@@ -1,14 +1,14 @@
 //! MachineDeployments as node groups of cluster-autoscaler: which there are, and what each of its calls writes.
 //!
-//! The rules are those of the autoscaler's contract, and the same for the MachineDeployments of both APIs. A caller that
-//! repeats a deletion because it lost the answer must not shrink a group twice: the names of the Machines that were
+//! The rules are those of the autoscaler's contract, and the same for the MachineDeployments of both APIs. A caller
+//! that repeats a deletion because it lost the answer must not shrink a group twice: the names of the Machines that were
 //! counted are stored with the size, in one write.
 //!
 //! | module | decides |
 //! | --- | --- |
 //! | [`group`] | what a node group is, its id and its limits |
 //! | [`member`] | the Machines of a group as instances, and the Machine of a Node |
-//! | [`creation_error`] | which failures of a creation the autoscaler is told |
+//! | [`creation_error`] | which failures of a creation are reported |
 //! | [`resize`] | what calls that change a size write |
 //! | [`refusal`] | why a call is refused |
 //! | [`template`] | the next Node of a group |

@@ -16,7 +16,7 @@ pub enum RefusalCode {
 
 /// A call that writes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum CallRefusal {
     #[error(
         "{id:?} names no node group: use an id from NodeGroups, mcm/NAMESPACE/NAME or capi/NAMESPACE/NAME"
     )]
@@ -59,7 +59,7 @@ pub enum Refusal {
     NoOptions { id: GroupId },
 }
 
-impl Refusal {
+impl CallRefusal {
     pub fn code(&self) -> RefusalCode {
         match self {
             Self::InvalidId { .. } | Self::NotAnIncrease { .. } | Self::NotADecrease { .. } => {

@@ -12,8 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::value::id::Name;
 
 use super::group::{GroupId, Limits};
-use super::member::{MemberFact, NamedNode, Placeholder};
-use super::refusal::Refusal;
+use super::member::{GroupMember, NamedNode, RequestedId};
+use super::refusal::CallRefusal;
 
 /// How long a chosen Machine counts as chosen when nothing shows that its deletion is still to come: longer than any
 /// caller takes to repeat a call, and than its owners take to begin.
@@ -31,14 +31,14 @@ pub struct GroupFact {
     pub replicas: i32,
     /// The Machines that earlier deletions have counted.
     pub chosen: Chosen,
-    pub members: Vec<MemberFact>,
+    pub members: Vec<GroupMember>,
     /// More than one of its MachineSets has Machines or wants some.
     pub is_rolling: bool,
 }
 
 /// What a deletion writes. Without replicas there is nothing to write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deletion {
+pub struct NodeDeletion {
     /// Machines that count for the first time. They are marked before the replicas are lowered.
     pub machines: Vec<Name>,
     /// The new number of replicas.
@@ -67,7 +67,7 @@ fn whole_seconds(at: Timestamp) -> Timestamp {
 impl GroupFact {
     /// Returns whether the replicas are without this Machine already, or will be: somebody deletes it, or it was chosen
     /// and there are more Machines than wanted.
-    pub fn is_counted(&self, member: &MemberFact, now: Timestamp) -> bool {
+    pub fn is_counted(&self, member: &GroupMember, now: Timestamp) -> bool {
         let Some(at) = self.chosen.get(&member.name).filter(|_| !member.is_terminating) else {
             return member.is_terminating;
         };
@@ -80,14 +80,14 @@ impl GroupFact {
     ///
     /// # Errors
     /// When the number is not above 0, or exceeds the maximum.
-    pub fn increase(&self, delta: i32) -> Result<i32, Refusal> {
+    pub fn increase(&self, delta: i32) -> Result<i32, CallRefusal> {
         let (id, replicas, max) = (self.id.clone(), self.replicas, self.limits.max);
         if delta <= 0 {
-            return Err(Refusal::NotAnIncrease { id, delta });
+            return Err(CallRefusal::NotAnIncrease { id, delta });
         }
         match replicas.checked_add(delta) {
             Some(wanted) if wanted <= max => Ok(wanted),
-            Some(_) | None => Err(Refusal::AboveMaximum { id, replicas, delta, max }),
+            Some(_) | None => Err(CallRefusal::AboveMaximum { id, replicas, delta, max }),
         }
     }
 
@@ -95,17 +95,17 @@ impl GroupFact {
     ///
     /// # Errors
     /// When the number is not below 0, falls below the minimum, or needs the deletion of a VM.
-    pub fn decrease(&self, delta: i32, now: Timestamp) -> Result<i32, Refusal> {
+    pub fn decrease(&self, delta: i32, now: Timestamp) -> Result<i32, CallRefusal> {
         let id = self.id.clone();
         if delta >= 0 {
-            return Err(Refusal::NotADecrease { id, delta });
+            return Err(CallRefusal::NotADecrease { id, delta });
         }
         let wanted = self.lowered(-i64::from(delta))?;
-        let stays = |member: &&MemberFact| member.has_vm() && !self.is_counted(member, now);
+        let stays = |member: &&GroupMember| member.has_vm() && !self.is_counted(member, now);
         let existing = self.members.iter().filter(stays).count();
         if usize::try_from(wanted).unwrap_or(0) < existing {
             let (replicas, count) = (self.replicas, -i64::from(delta));
-            return Err(Refusal::ExistingNodes { id, replicas, existing, count });
+            return Err(CallRefusal::ExistingNodes { id, replicas, existing, count });
         }
         Ok(wanted)
     }
@@ -115,8 +115,8 @@ impl GroupFact {
     /// # Errors
     /// When a node is of no Machine of this group, the minimum is undercut, or the group is being rolled. Then no node
     /// is deleted.
-    pub fn delete(&self, nodes: &[NamedNode<'_>], now: Timestamp) -> Result<Deletion, Refusal> {
-        let mut named: BTreeMap<&Name, &MemberFact> = BTreeMap::new();
+    pub fn delete(&self, nodes: &[NamedNode<'_>], now: Timestamp) -> Result<NodeDeletion, CallRefusal> {
+        let mut named: BTreeMap<&Name, &GroupMember> = BTreeMap::new();
         for node in nodes {
             let member = self.member(node)?;
             named.insert(&member.name, member);
@@ -124,10 +124,10 @@ impl GroupFact {
         let uncounted = named.values().filter(|member| !self.is_counted(member, now));
         let machines: Vec<Name> = uncounted.map(|member| member.name.clone()).collect();
         if machines.is_empty() {
-            return Ok(Deletion::default());
+            return Ok(NodeDeletion::default());
         }
         if self.is_rolling {
-            return Err(Refusal::Rolling { id: self.id.clone() });
+            return Err(CallRefusal::Rolling { id: self.id.clone() });
         }
         let replicas = self.lowered(i64::try_from(machines.len()).unwrap_or(i64::MAX))?;
         let is_counted = |name: &Name| {
@@ -136,27 +136,27 @@ impl GroupFact {
         let earlier = self.chosen.iter().filter(|(name, _)| is_counted(name));
         let earlier = earlier.map(|(name, at)| (name.clone(), *at));
         let chosen = earlier.chain(machines.iter().map(|name| (name.clone(), now))).collect();
-        Ok(Deletion { machines, replicas: Some(replicas), chosen })
+        Ok(NodeDeletion { machines, replicas: Some(replicas), chosen })
     }
 
-    fn member(&self, node: &NamedNode<'_>) -> Result<&MemberFact, Refusal> {
+    fn member(&self, node: &NamedNode<'_>) -> Result<&GroupMember, CallRefusal> {
         let (api, namespace) = (self.id.api, self.id.deployment.namespace.as_str());
         let found = self.members.iter().find(|member| member.is_named(api, namespace, node));
         let id = self.id.clone();
-        let member = found.ok_or_else(|| Refusal::UnknownNode { id, node: node.text().to_owned() })?;
+        let member = found.ok_or_else(|| CallRefusal::UnknownNode { id, node: node.text().to_owned() })?;
         // It was named as one that never came.
-        if Placeholder::parse(node).is_some() && member.has_vm() && !member.is_terminating {
-            return Err(Refusal::HasVm { id: self.id.clone(), machine: member.name.clone() });
+        if RequestedId::parse(node).is_some() && member.has_vm() && !member.is_terminating {
+            return Err(CallRefusal::HasVm { id: self.id.clone(), machine: member.name.clone() });
         }
         Ok(member)
     }
 
-    fn lowered(&self, count: i64) -> Result<i32, Refusal> {
+    fn lowered(&self, count: i64) -> Result<i32, CallRefusal> {
         let (replicas, min) = (self.replicas, self.limits.min);
         let wanted = i64::from(replicas).saturating_sub(count);
         match i32::try_from(wanted) {
             Ok(wanted) if wanted >= min => Ok(wanted),
-            Ok(_) | Err(_) => Err(Refusal::BelowMinimum { id: self.id.clone(), replicas, count, min }),
+            Ok(_) | Err(_) => Err(CallRefusal::BelowMinimum { id: self.id.clone(), replicas, count, min }),
         }
     }
 }
@@ -166,23 +166,24 @@ mod tests {
     use super::*;
     use crate::value::id::{NodeName, ProviderId};
 
-    fn member(name: &str) -> MemberFact {
-        MemberFact {
+    fn member(name: &str) -> GroupMember {
+        GroupMember {
             name: Name::new(name),
             provider_id: Some(ProviderId::new(format!("sim:///a/vm-{name}"))),
             node: Some(NodeName::new(format!("node-{name}"))),
+            has_joined: true,
             node_provider_id: None,
             is_terminating: false,
             error: None,
         }
     }
 
-    fn requested(name: &str) -> MemberFact {
-        MemberFact { provider_id: None, node: None, ..member(name) }
+    fn requested(name: &str) -> GroupMember {
+        GroupMember { provider_id: None, node: None, has_joined: false, ..member(name) }
     }
 
     /// A group of 1 to 5 nodes with these Machines, one replica each.
-    fn group(members: Vec<MemberFact>) -> GroupFact {
+    fn group(members: Vec<GroupMember>) -> GroupFact {
         GroupFact {
             id: "mcm/shoot/pool".parse().unwrap(),
             limits: Limits { min: 1, max: 5 },
@@ -197,11 +198,11 @@ mod tests {
         "2026-01-01T12:00:00Z".parse().unwrap()
     }
 
-    fn delete(group: &GroupFact, names: &[&str]) -> Result<Deletion, Refusal> {
+    fn delete(group: &GroupFact, names: &[&str]) -> Result<NodeDeletion, CallRefusal> {
         delete_at(group, names, now())
     }
 
-    fn delete_at(group: &GroupFact, names: &[&str], now: Timestamp) -> Result<Deletion, Refusal> {
+    fn delete_at(group: &GroupFact, names: &[&str], now: Timestamp) -> Result<NodeDeletion, CallRefusal> {
         let ids: Vec<String> = names.iter().map(|name| format!("sim:///a/vm-{name}")).collect();
         let nodes: Vec<NamedNode<'_>> =
             ids.iter().map(|id| NamedNode { provider_id: id, name: "" }).collect();
@@ -218,10 +219,13 @@ mod tests {
         assert_eq!(group.increase(1), Ok(3));
         assert_eq!(group.increase(3), Ok(5));
         for delta in [4, i32::MAX] {
-            assert!(matches!(group.increase(delta), Err(Refusal::AboveMaximum { max: 5, .. })), "{delta}");
+            assert!(
+                matches!(group.increase(delta), Err(CallRefusal::AboveMaximum { max: 5, .. })),
+                "{delta}"
+            );
         }
         for delta in [0, -1, i32::MIN] {
-            assert!(matches!(group.increase(delta), Err(Refusal::NotAnIncrease { .. })), "{delta}");
+            assert!(matches!(group.increase(delta), Err(CallRefusal::NotAnIncrease { .. })), "{delta}");
         }
     }
 
@@ -232,13 +236,13 @@ mod tests {
         assert_eq!(group.decrease(-2, now()), Ok(2));
         assert!(matches!(
             group.decrease(-3, now()),
-            Err(Refusal::ExistingNodes { existing: 2, count: 3, .. })
+            Err(CallRefusal::ExistingNodes { existing: 2, count: 3, .. })
         ));
         for delta in [-4, i32::MIN] {
-            assert!(matches!(group.decrease(delta, now()), Err(Refusal::BelowMinimum { .. })), "{delta}");
+            assert!(matches!(group.decrease(delta, now()), Err(CallRefusal::BelowMinimum { .. })), "{delta}");
         }
         for delta in [0, 1] {
-            assert!(matches!(group.decrease(delta, now()), Err(Refusal::NotADecrease { .. })), "{delta}");
+            assert!(matches!(group.decrease(delta, now()), Err(CallRefusal::NotADecrease { .. })), "{delta}");
         }
     }
 
@@ -262,7 +266,7 @@ mod tests {
         let mut group = group(vec![member("a"), member("b"), member("c")]);
         let deletion = delete(&group, &["b"]).unwrap();
         (group.replicas, group.chosen) = (deletion.replicas.unwrap(), deletion.chosen);
-        assert_eq!(delete(&group, &["b"]), Ok(Deletion::default()));
+        assert_eq!(delete(&group, &["b"]), Ok(NodeDeletion::default()));
         let next = delete(&group, &["b", "c"]).unwrap();
         assert_eq!((next.machines.as_slice(), next.replicas), ([Name::new("c")].as_slice(), Some(1)));
         assert_eq!(next.chosen, names(&["b", "c"]));
@@ -273,19 +277,22 @@ mod tests {
         let mut group = group(vec![member("a"), member("b"), member("c")]);
         group.chosen = names(&["b"]);
         let later = now() + REPEATABLE_FOR;
-        assert_eq!(delete_at(&group, &["b"], later - SignedDuration::from_secs(1)), Ok(Deletion::default()));
+        assert_eq!(
+            delete_at(&group, &["b"], later - SignedDuration::from_secs(1)),
+            Ok(NodeDeletion::default())
+        );
         let again = delete_at(&group, &["b"], later).unwrap();
         assert_eq!((again.replicas, again.chosen), (Some(2), Chosen::from([(Name::new("b"), later)])));
         // Its owners have not begun: more Machines are there than wanted.
         group.replicas = 2;
-        assert_eq!(delete_at(&group, &["b"], later), Ok(Deletion::default()));
+        assert_eq!(delete_at(&group, &["b"], later), Ok(NodeDeletion::default()));
     }
 
     #[test]
     fn a_machine_that_is_being_deleted_is_not_counted() {
         let mut group = group(vec![member("a"), member("b"), member("c")]);
         group.members[1].is_terminating = true;
-        assert_eq!(delete(&group, &["b"]), Ok(Deletion::default()));
+        assert_eq!(delete(&group, &["b"]), Ok(NodeDeletion::default()));
         let both = delete(&group, &["a", "b"]).unwrap();
         assert_eq!((both.machines.as_slice(), both.replicas), ([Name::new("a")].as_slice(), Some(2)));
     }
@@ -300,15 +307,18 @@ mod tests {
     #[test]
     fn nothing_is_deleted_below_the_minimum_for_an_unknown_node_or_while_the_group_is_rolled() {
         let mut group = group(vec![member("a"), member("b")]);
-        assert!(matches!(delete(&group, &["a", "b"]), Err(Refusal::BelowMinimum { count: 2, min: 1, .. })));
+        assert!(matches!(
+            delete(&group, &["a", "b"]),
+            Err(CallRefusal::BelowMinimum { count: 2, min: 1, .. })
+        ));
         let unknown = delete(&group, &["a", "z"]).unwrap_err();
         assert!(
-            matches!(&unknown, Refusal::UnknownNode { node, .. } if node == "sim:///a/vm-z"),
+            matches!(&unknown, CallRefusal::UnknownNode { node, .. } if node == "sim:///a/vm-z"),
             "{unknown}"
         );
         group.is_rolling = true;
-        assert!(matches!(delete(&group, &["a"]), Err(Refusal::Rolling { .. })));
-        assert_eq!(delete(&group, &[]), Ok(Deletion::default()));
+        assert!(matches!(delete(&group, &["a"]), Err(CallRefusal::Rolling { .. })));
+        assert_eq!(delete(&group, &[]), Ok(NodeDeletion::default()));
     }
 
     #[test]
@@ -319,8 +329,8 @@ mod tests {
             group.delete(&[NamedNode { provider_id: &id, name: &id }], now())
         };
         assert_eq!(placeholder("a").unwrap().machines, [Name::new("a")]);
-        assert!(matches!(placeholder("b"), Err(Refusal::HasVm { .. })));
-        assert!(matches!(placeholder("c"), Err(Refusal::UnknownNode { .. })));
+        assert!(matches!(placeholder("b"), Err(CallRefusal::HasVm { .. })));
+        assert!(matches!(placeholder("c"), Err(CallRefusal::UnknownNode { .. })));
     }
 
     #[test]

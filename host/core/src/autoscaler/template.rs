@@ -8,7 +8,7 @@ use crate::driver::virtual_capacity::amount;
 use crate::value::id::Name;
 
 use super::group::GroupId;
-use super::refusal::Refusal;
+use super::refusal::CallRefusal;
 
 /// Facts about the Nodes that a group gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct TemplateNode {
     pub capacity: BTreeMap<String, String>,
 }
 
-/// Labels of Nodes.
+/// Labels that kubelets and clouds give to Nodes.
 const ARCHITECTURE: &str = "kubernetes.io/arch";
 const HOST_NAME: &str = "kubernetes.io/hostname";
 const OPERATING_SYSTEM: &str = "kubernetes.io/os";
@@ -87,11 +87,11 @@ impl TemplateNode {
 ///
 /// # Errors
 /// When nothing says how much cpu and memory it has, or an annotation or a quantity is invalid.
-pub fn template(id: &GroupId, facts: &TemplateFacts) -> Result<TemplateNode, Refusal> {
-    let invalid = |problem| Refusal::InvalidTemplate { id: id.clone(), problem };
+pub fn template(id: &GroupId, facts: &TemplateFacts) -> Result<TemplateNode, CallRefusal> {
+    let invalid = |problem| CallRefusal::InvalidTemplate { id: id.clone(), problem };
     let capacity = capacity(facts).map_err(invalid)?;
     if NEEDED.iter().any(|resource| !capacity.contains_key(*resource)) {
-        return Err(Refusal::NoTemplate { id: id.clone() });
+        return Err(CallRefusal::NoTemplate { id: id.clone() });
     }
     let announced = |part: &str| facts.announced.get(part).map_or("", String::as_str);
     let mut taints = facts.taints.clone();
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    fn of(facts: &TemplateFacts) -> Result<TemplateNode, Refusal> {
+    fn of(facts: &TemplateFacts) -> Result<TemplateNode, CallRefusal> {
         template(&"mcm/shoot/pool".parse().unwrap(), facts)
     }
 
@@ -284,7 +284,7 @@ mod tests {
             announced(&[("cpu", "0"), ("memory", "1Gi")]),
             TemplateFacts { class: Some(ClassFacts::default()), ..TemplateFacts::default() },
         ] {
-            assert!(matches!(of(&facts), Err(Refusal::NoTemplate { .. })), "{facts:?}");
+            assert!(matches!(of(&facts), Err(CallRefusal::NoTemplate { .. })), "{facts:?}");
         }
     }
 
@@ -303,7 +303,7 @@ mod tests {
             let mut facts = announced(&[("cpu", "4"), ("memory", "16Gi")]);
             facts.announced.insert(part.to_owned(), text.to_owned());
             let refused = of(&facts).unwrap_err();
-            assert!(matches!(refused, Refusal::InvalidTemplate { .. }), "{part}={text}: {refused:?}");
+            assert!(matches!(refused, CallRefusal::InvalidTemplate { .. }), "{part}={text}: {refused:?}");
         }
     }
 

@@ -11,14 +11,14 @@ use tokio::task::JoinSet;
 
 use crate::cache::{Store, StoreReader, WatchedKind, backoff, feed};
 
-/// Fills the copies.
+/// The writing side of these copies.
 #[derive(Default)]
 pub(crate) struct ClusterApiFeeds {
     deployments: Store<OwnerDeployment>,
     sets: Store<OwnerSet>,
 }
 
-/// Reads the copies.
+/// The reading side of these copies.
 #[derive(Clone)]
 pub(super) struct ClusterApiCaches {
     pub(super) deployments: StoreReader<OwnerDeployment>,
@@ -36,7 +36,7 @@ impl ClusterApiFeeds {
         ClusterApiCaches { deployments: self.deployments.reader(), sets: self.sets.reader() }
     }
 
-    /// Starts the watches.
+    /// Starts a watch for each kind.
     pub(crate) fn start(
         self,
         tasks: &mut JoinSet<()>,

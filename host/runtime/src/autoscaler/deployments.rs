@@ -14,7 +14,7 @@ use crate::cache::is_later;
 
 /// A MachineDeployment, as far as a node group needs it.
 #[derive(Clone, Debug)]
-pub(super) struct Deployment {
+pub(super) struct GroupDeployment {
     pub(super) id: GroupId,
     /// The Cluster of Cluster API that it is of.
     pub(super) cluster: Option<ObjectKey>,
@@ -32,7 +32,7 @@ pub(super) enum Template {
     Capi(Box<OwnerTemplate>),
 }
 
-impl Deployment {
+impl GroupDeployment {
     fn of(api: Api, meta: &ObjectMeta, replicas: Option<i32>, template: Template) -> Self {
         let text = |field: &Option<String>| field.clone().unwrap_or_default();
         let deployment = ObjectKey::new(text(&meta.namespace), text(&meta.name));
@@ -53,14 +53,14 @@ impl Deployment {
     }
 }
 
-impl From<&MachineDeployment> for Deployment {
+impl From<&MachineDeployment> for GroupDeployment {
     fn from(object: &MachineDeployment) -> Self {
         let template = Template::Mcm(Box::new(object.spec.template.clone()));
         Self::of(Api::Mcm, &object.metadata, object.spec.replicas, template)
     }
 }
 
-impl From<&OwnerDeployment> for Deployment {
+impl From<&OwnerDeployment> for GroupDeployment {
     fn from(object: &OwnerDeployment) -> Self {
         let template = Template::Capi(Box::new(object.spec.template.clone()));
         let deployment = Self::of(Api::Capi, &object.metadata, object.spec.replicas, template);
@@ -72,16 +72,16 @@ impl From<&OwnerDeployment> for Deployment {
 
 /// MachineDeployments as the API server answered last, until the caches show that or a later version.
 #[derive(Debug, Default)]
-pub(super) struct LatestAnswers(Mutex<BTreeMap<GroupId, Deployment>>);
+pub(super) struct LatestAnswers(Mutex<BTreeMap<GroupId, GroupDeployment>>);
 
 impl LatestAnswers {
     /// Remembers an answer of the API server.
-    pub(super) fn add(&self, deployment: Deployment) {
+    pub(super) fn add(&self, deployment: GroupDeployment) {
         self.lock().insert(deployment.id.clone(), deployment);
     }
 
     /// Returns the later one of a cached MachineDeployment and the answer about it.
-    pub(super) fn later(&self, cached: Deployment) -> Deployment {
+    pub(super) fn later(&self, cached: GroupDeployment) -> GroupDeployment {
         let mut answers = self.lock();
         let Some(answer) = answers.get(&cached.id) else { return cached };
         if answer.uid == cached.uid && is_later(&answer.version, &cached.version) {
@@ -92,7 +92,7 @@ impl LatestAnswers {
     }
 
     /// A panic of another holder leaves an answer too many or too few, and later ones correct it.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<GroupId, Deployment>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<GroupId, GroupDeployment>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -103,10 +103,10 @@ mod tests {
 
     use super::*;
 
-    fn deployment(uid: &str, version: &str, replicas: i32) -> Deployment {
+    fn deployment(uid: &str, version: &str, replicas: i32) -> GroupDeployment {
         let metadata = json!({ "name": "a", "namespace": "n", "uid": uid, "resourceVersion": version });
         let object = json!({ "metadata": metadata, "spec": { "replicas": replicas } });
-        Deployment::from(&serde_json::from_value::<MachineDeployment>(object).unwrap())
+        GroupDeployment::from(&serde_json::from_value::<MachineDeployment>(object).unwrap())
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
     fn the_cluster_of_a_deployment_is_in_its_namespace() {
         let object =
             json!({ "metadata": { "name": "md", "namespace": "team" }, "spec": { "clusterName": "c" } });
-        let deployment = Deployment::from(&serde_json::from_value::<OwnerDeployment>(object).unwrap());
+        let deployment = GroupDeployment::from(&serde_json::from_value::<OwnerDeployment>(object).unwrap());
         assert_eq!(deployment.cluster, Some(ObjectKey::new("team", "c")));
         assert_eq!(deployment.id.to_string(), "capi/team/md");
     }

@@ -10,8 +10,8 @@ use machinist_api::infrastructure::autoscaler::annotations;
 use machinist_api::infrastructure::cluster_api::OwnerMachine;
 use machinist_api::{Machine, MachineClass};
 use machinist_core::autoscaler::group::{Api, GroupId, Limits, LimitsError};
-use machinist_core::autoscaler::member::{MemberFact, NamedNode, Placeholder};
-use machinist_core::autoscaler::refusal::Refusal;
+use machinist_core::autoscaler::member::{GroupMember, NamedNode, RequestedId};
+use machinist_core::autoscaler::refusal::CallRefusal;
 use machinist_core::autoscaler::resize::{GroupFact, parse_chosen};
 use machinist_core::value::id::ObjectKey;
 use tracing::warn;
@@ -22,7 +22,7 @@ use crate::controllers::objects::metadata::controller;
 use crate::controllers::state::TenantState;
 
 use super::cluster_api::ClusterApiCaches;
-use super::deployments::{Deployment, LatestAnswers};
+use super::deployments::{GroupDeployment, LatestAnswers};
 use super::{CallError, GroupSummary, NodeQuery, Scope, members};
 
 /// The caches, and what this process has written.
@@ -64,12 +64,12 @@ impl Sources {
 
     pub(super) fn groups(&self, scope: &Scope) -> Vec<GroupSummary> {
         let mcm = scope.mcm.then(|| self.tenant.deployments.all()).unwrap_or_default();
-        let mcm = mcm.iter().map(|(_, object)| Deployment::from(&**object));
+        let mcm = mcm.iter().map(|(_, object)| GroupDeployment::from(&**object));
         let capi = match &self.cluster_api {
             Some(caches) if !scope.clusters.is_empty() => caches.deployments.all(),
             Some(_) | None => Vec::new(),
         };
-        let capi = capi.iter().map(|(_, object)| Deployment::from(&**object));
+        let capi = capi.iter().map(|(_, object)| GroupDeployment::from(&**object));
         let all = mcm.chain(capi).filter_map(|deployment| {
             let (deployment, limits) = self.as_group(scope, deployment)?;
             Some(summary(&deployment, limits))
@@ -78,20 +78,26 @@ impl Sources {
     }
 
     /// Returns the MachineDeployment of a group.
-    pub(super) fn deployment(&self, scope: &Scope, id: &GroupId) -> Result<(Deployment, Limits), CallError> {
+    pub(super) fn deployment(
+        &self,
+        scope: &Scope,
+        id: &GroupId,
+    ) -> Result<(GroupDeployment, Limits), CallError> {
         let cached = match id.api {
-            Api::Mcm => self.tenant.deployments.get(&id.deployment).map(|object| Deployment::from(&*object)),
+            Api::Mcm => {
+                self.tenant.deployments.get(&id.deployment).map(|object| GroupDeployment::from(&*object))
+            }
             Api::Capi => self
                 .cluster_api
                 .as_ref()
-                .and_then(|caches| Some(Deployment::from(&*caches.deployments.get(&id.deployment)?))),
+                .and_then(|caches| Some(GroupDeployment::from(&*caches.deployments.get(&id.deployment)?))),
         };
         let group = cached.and_then(|cached| self.as_group(scope, cached));
-        group.ok_or_else(|| Refusal::UnknownGroup { id: id.clone() }.into())
+        group.ok_or_else(|| CallRefusal::UnknownGroup { id: id.clone() }.into())
     }
 
     /// The latest state of a MachineDeployment, if it is a group of this scope.
-    fn as_group(&self, scope: &Scope, cached: Deployment) -> Option<(Deployment, Limits)> {
+    fn as_group(&self, scope: &Scope, cached: GroupDeployment) -> Option<(GroupDeployment, Limits)> {
         let is_served = match cached.id.api {
             Api::Mcm => scope.mcm,
             Api::Capi => cached.cluster.as_ref().is_some_and(|cluster| scope.clusters.contains(cluster)),
@@ -124,7 +130,11 @@ impl Sources {
     }
 
     /// Returns a group with its Machines.
-    pub(super) fn group(&self, scope: &Scope, id: &GroupId) -> Result<(Deployment, GroupFact), CallError> {
+    pub(super) fn group(
+        &self,
+        scope: &Scope,
+        id: &GroupId,
+    ) -> Result<(GroupDeployment, GroupFact), CallError> {
         let (deployment, limits) = self.deployment(scope, id)?;
         let (members, is_rolling) = self.members(&deployment);
         let chosen =
@@ -135,7 +145,7 @@ impl Sources {
     }
 
     /// Returns the Machines of a deployment, and whether they are of several sets.
-    fn members(&self, deployment: &Deployment) -> (Vec<MemberFact>, bool) {
+    fn members(&self, deployment: &GroupDeployment) -> (Vec<GroupMember>, bool) {
         let owner = BTreeSet::from([deployment.uid.clone()]);
         let uid = |meta: &ObjectMeta| meta.uid.clone().unwrap_or_default();
         match deployment.id.api {
@@ -156,11 +166,11 @@ impl Sources {
         }
     }
 
-    fn mcm_member(&self, machine: &Machine) -> MemberFact {
+    fn mcm_member(&self, machine: &Machine) -> GroupMember {
         members::mcm(machine, self.tenant.nodes.as_ref())
     }
 
-    fn capi_member(&self, machine: &OwnerMachine) -> MemberFact {
+    fn capi_member(&self, machine: &OwnerMachine) -> GroupMember {
         members::capi(machine, &self.tenant.infra.machines)
     }
 
@@ -217,20 +227,20 @@ impl Sources {
     fn mcm_owner(&self, machine: &Machine) -> Option<GroupId> {
         let set = parent(&self.tenant.sets, &machine.metadata)?;
         let deployment = parent(&self.tenant.deployments, &set.metadata)?;
-        Some(Deployment::from(&*deployment).id)
+        Some(GroupDeployment::from(&*deployment).id)
     }
 
     fn capi_owner(&self, machine: &OwnerMachine) -> Option<GroupId> {
         let caches = self.cluster_api.as_ref()?;
         let set = parent(&caches.sets, &machine.metadata)?;
         let deployment = parent(&caches.deployments, &set.metadata)?;
-        Some(Deployment::from(&*deployment).id)
+        Some(GroupDeployment::from(&*deployment).id)
     }
 }
 
 const NODE_LABEL: &str = machinist_api::names::labels::NODE;
 
-fn summary(deployment: &Deployment, limits: Limits) -> GroupSummary {
+fn summary(deployment: &GroupDeployment, limits: Limits) -> GroupSummary {
     GroupSummary { id: deployment.id.clone(), limits, replicas: deployment.replicas }
 }
 
@@ -266,7 +276,7 @@ fn is_rolling<'a>(
 
 /// The Machine that a placeholder or the Node's own metadata name. Whether it is the Node's is looked at afterwards.
 fn hint(query: &NodeQuery<'_>, api: Api) -> Option<ObjectKey> {
-    match Placeholder::parse(&query.node) {
+    match RequestedId::parse(&query.node) {
         Some(placeholder) => (placeholder.api == api).then_some(placeholder.machine),
         None => match api {
             Api::Mcm => None,

@@ -27,7 +27,7 @@ use std::sync::{Arc, OnceLock};
 use machinist_core::autoscaler::group::{GroupId, Limits};
 use machinist_core::autoscaler::member::{Instance, NamedNode};
 use machinist_core::autoscaler::options::{Options, OwnOptions, apply};
-use machinist_core::autoscaler::refusal::Refusal;
+use machinist_core::autoscaler::refusal::CallRefusal;
 use machinist_core::autoscaler::template::{TemplateNode, template};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::value::id::ObjectKey;
@@ -64,7 +64,7 @@ pub enum CallError {
     #[error("the caches are not complete: try again when the process is ready")]
     NotReady,
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] CallRefusal),
     #[error("others changed {id} or its Machines at the same time: try again")]
     Contended { id: GroupId },
     #[error("failed to write {what}")]
@@ -87,7 +87,7 @@ pub struct NodeQuery<'a> {
     pub machine: Option<ObjectKey>,
 }
 
-/// A node group.
+/// A node group as the autoscaler sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSummary {
     pub id: GroupId,
@@ -139,7 +139,7 @@ impl NodeGroups {
     /// Lists the groups of a scope, by id.
     ///
     /// # Errors
-    /// As [`Self::check`].
+    /// For the same reasons as [`Self::check`].
     pub fn groups(&self, scope: &Scope) -> Result<Vec<GroupSummary>, CallError> {
         Ok(self.sources()?.groups(scope))
     }
@@ -147,7 +147,7 @@ impl NodeGroups {
     /// Returns the group of a Node. `None` if it is of no Machine of a group.
     ///
     /// # Errors
-    /// As [`Self::check`].
+    /// For the same reasons as [`Self::check`].
     pub fn group_of_node(
         &self,
         scope: &Scope,
@@ -189,7 +189,7 @@ impl NodeGroups {
     /// Takes back a request for Machines without a VM. `delta` is negative.
     ///
     /// # Errors
-    /// As [`Self::increase`].
+    /// For the same reasons as [`Self::increase`].
     pub async fn decrease(&self, scope: &Scope, id: &str, delta: i32) -> Result<(), CallError> {
         let sources = self.sources()?;
         sources.resize(scope, &id.parse()?, |group, now| group.decrease(delta, now)).await
@@ -224,7 +224,7 @@ impl NodeGroups {
         let id: GroupId = id.parse()?;
         let (deployment, _) = self.sources()?.deployment(scope, &id)?;
         let own = apply(&templates::settings(&deployment.annotations), defaults);
-        Ok(own.ok_or(Refusal::NoOptions { id })?)
+        Ok(own.ok_or(CallRefusal::NoOptions { id })?)
     }
 
     /// Returns the label of Nodes with GPUs.

@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use crate::cache::StoreReader;
 
-use super::deployments::{Deployment, Template};
+use super::deployments::{GroupDeployment, Template};
 
-pub(super) fn facts(deployment: &Deployment, classes: &StoreReader<MachineClass>) -> TemplateFacts {
+pub(super) fn facts(deployment: &GroupDeployment, classes: &StoreReader<MachineClass>) -> TemplateFacts {
     let announced = with_prefix(&deployment.annotations, annotations::CAPACITY_PREFIX);
     match &deployment.template {
         Template::Mcm(template) => {

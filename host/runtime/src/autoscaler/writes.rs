@@ -17,8 +17,8 @@ use machinist_api::infrastructure::node_groups::OwnerDeployment;
 use machinist_api::names::annotations::{REPLICA_CHANGE_BY_SCALER_TIME, TRIGGER_DELETION};
 use machinist_core::autoscaler::group::{self, GroupId};
 use machinist_core::autoscaler::member::NamedNode;
-use machinist_core::autoscaler::refusal::Refusal;
-use machinist_core::autoscaler::resize::{Deletion, GroupFact, format_chosen};
+use machinist_core::autoscaler::refusal::CallRefusal;
+use machinist_core::autoscaler::resize::{GroupFact, NodeDeletion, format_chosen};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::value::id::{Name, ObjectKey};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
 
-use super::deployments::Deployment;
+use super::deployments::GroupDeployment;
 use super::groups::Sources;
 use super::{CallError, Scope};
 
@@ -47,11 +47,11 @@ impl Sources {
         &self,
         scope: &Scope,
         id: &GroupId,
-        decide: impl Fn(&GroupFact, Timestamp) -> Result<i32, Refusal>,
+        decide: impl Fn(&GroupFact, Timestamp) -> Result<i32, CallRefusal>,
     ) -> Result<(), CallError> {
         let decide = |group: &GroupFact, now| {
             let replicas = Some(decide(group, now)?);
-            Ok(Deletion { replicas, ..Deletion::default() })
+            Ok(NodeDeletion { replicas, ..NodeDeletion::default() })
         };
         self.within_deadline(self.attempt(scope, id, &mut BTreeSet::new(), decide)).await
     }
@@ -85,7 +85,7 @@ impl Sources {
         scope: &Scope,
         id: &GroupId,
         marked: &mut BTreeSet<Name>,
-        decide: impl Fn(&GroupFact, Timestamp) -> Result<Deletion, Refusal>,
+        decide: impl Fn(&GroupFact, Timestamp) -> Result<NodeDeletion, CallRefusal>,
     ) -> Result<(), CallError> {
         for _ in 0..ATTEMPTS {
             self.check()?;
@@ -113,11 +113,11 @@ impl Sources {
 
     async fn shrink_or_grow(
         &self,
-        deployment: &Deployment,
+        deployment: &GroupDeployment,
         replicas: i32,
-        deletion: &Deletion,
+        deletion: &NodeDeletion,
         now: Timestamp,
-    ) -> Result<Deployment, ActError> {
+    ) -> Result<GroupDeployment, ActError> {
         let patch = Patch::Merge(patch(deployment, replicas, deletion, now));
         let parameters = PatchParams::apply(FIELD_MANAGER);
         let ObjectKey { namespace, name } = &deployment.id.deployment;
@@ -145,11 +145,11 @@ impl Sources {
         let read = match id.api {
             group::Api::Mcm => {
                 let api: Api<MachineDeployment> = Api::namespaced(client, namespace);
-                within_deadline(api.get(name.as_str())).await.map(|object| Deployment::from(&object))
+                within_deadline(api.get(name.as_str())).await.map(|object| GroupDeployment::from(&object))
             }
             group::Api::Capi => {
                 let api: Api<OwnerDeployment> = Api::namespaced(client, namespace);
-                within_deadline(api.get(name.as_str())).await.map(|object| Deployment::from(&object))
+                within_deadline(api.get(name.as_str())).await.map(|object| GroupDeployment::from(&object))
             }
         };
         self.answers.add(read.map_err(|source| failed(id, &id.to_string(), source))?);
@@ -191,7 +191,7 @@ impl Sources {
 }
 
 /// The patch of a MachineDeployment: only of the object and the version that it was decided on.
-fn patch(deployment: &Deployment, replicas: i32, deletion: &Deletion, now: Timestamp) -> Value {
+fn patch(deployment: &GroupDeployment, replicas: i32, deletion: &NodeDeletion, now: Timestamp) -> Value {
     let mut all: BTreeMap<&str, String> = BTreeMap::new();
     if !deletion.machines.is_empty() {
         all.insert(annotations::CHOSEN_MACHINES, format_chosen(&deletion.chosen));
@@ -226,7 +226,7 @@ fn whole_seconds(at: Timestamp) -> String {
 
 fn failed(id: &GroupId, what: &str, source: ActError) -> CallError {
     match source {
-        ActError::Gone => Refusal::UnknownGroup { id: id.clone() }.into(),
+        ActError::Gone => CallRefusal::UnknownGroup { id: id.clone() }.into(),
         source => CallError::Write { what: what.to_owned(), source },
     }
 }
@@ -248,12 +248,12 @@ mod tests {
 
     use super::*;
 
-    fn deployment(annotations: &Value) -> Deployment {
+    fn deployment(annotations: &Value) -> GroupDeployment {
         let metadata = json!({
             "name": "pool", "namespace": "shoot", "uid": "u", "resourceVersion": "7", "annotations": annotations,
         });
         let object = json!({ "metadata": metadata, "spec": { "replicas": 3 } });
-        Deployment::from(&serde_json::from_value::<MachineDeployment>(object).unwrap())
+        GroupDeployment::from(&serde_json::from_value::<MachineDeployment>(object).unwrap())
     }
 
     fn now() -> Timestamp {
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_new_size_holds_for_one_version() {
-        let grown = patch(&deployment(&json!({})), 4, &Deletion::default(), now());
+        let grown = patch(&deployment(&json!({})), 4, &NodeDeletion::default(), now());
         let expected =
             json!({ "metadata": { "uid": "u", "resourceVersion": "7" }, "spec": { "replicas": 4 } });
         assert_eq!(grown, expected);
@@ -272,7 +272,7 @@ mod tests {
     fn a_deletion_is_one_write_with_the_names_the_trigger_and_the_time() {
         let machines = vec![Name::new("b")];
         let chosen = Chosen::from([(Name::new("b"), now())]);
-        let deletion = Deletion { machines, replicas: Some(2), chosen };
+        let deletion = NodeDeletion { machines, replicas: Some(2), chosen };
         let listed = json!({ TRIGGER_DELETION: "a~2026-01-01T11:00:00Z,b~2026-01-01T11:00:00Z" });
         let shrunk = patch(&deployment(&listed), 2, &deletion, now());
         let expected = json!({
