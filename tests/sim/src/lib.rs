@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | what is a run made of | `plan`, drawn from the seed |
 //! | what happens when | `run`: chaos, calm, silence |
-//! | who disturbs | `actors` (users, operators, weather), `faults` (the result of each call) |
+//! | who disturbs | `actors` (users, operators, weather, Cluster API), `faults` (the result of each call) |
 //! | what is around the hosts | `cloud`, `cluster` (processes, kubelets, pods, volumes, budgets, policies, owners) |
 //! | what must always hold | `rule`, by name; `check`: over the world as it is |
 //! | do the rules bite | `planted`: bugs at the ports, listed in `plan` |

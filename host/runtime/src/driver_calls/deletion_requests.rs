@@ -37,8 +37,8 @@ const CLOCK_SET: SignedDuration = SignedDuration::from_secs(1);
 const MAX_CLASSES: usize = 10_000;
 
 impl DeletionRequests {
-    /// The order that the driver has taken for the VM of this Machine. Its times are those of a clock that says `now` and
-    /// was never set: a wait for the cloud must not end because somebody has set the clock meanwhile.
+    /// The order that the driver has taken for the VM of this Machine. Its times are those of a clock that says `now`
+    /// and was never set: a wait for the cloud must not end because somebody has set the clock meanwhile.
     pub(crate) fn of(&self, machine: &ObjectKey, uid: &Uid, now: Timestamp) -> Option<DeleteRequestFact> {
         let records = self.lock();
         let record = records.requests.get(machine).filter(|record| record.uid == *uid)?;

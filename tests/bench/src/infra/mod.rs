@@ -124,8 +124,7 @@ impl Stage {
         let provisioned: Arc<Mutex<BTreeMap<String, Instant>>> = Arc::default();
         let seen = provisioned.clone();
         api.observe(move |change| {
-            let is_provisioned =
-                |object: Option<&Value>| object.is_some_and(|object| objects::is_provisioned(object));
+            let is_provisioned = |object: Option<&Value>| object.is_some_and(objects::is_provisioned);
             if change.plural == INFRA_MACHINES && is_provisioned(change.new) && !is_provisioned(change.old) {
                 let name = change.new.and_then(|new| new["metadata"]["name"].as_str()).unwrap_or_default();
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);

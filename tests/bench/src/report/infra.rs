@@ -32,7 +32,7 @@ impl Report for InfraFigures {
         }
         let requests = self.idle_requests_a_second;
         page.at_most(
-            &format!(
+            format!(
                 "API requests a second with {} of them, in {:.0} s without work",
                 self.idle_machines,
                 secs(self.idle_time)

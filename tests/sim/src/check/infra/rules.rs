@@ -82,8 +82,9 @@ fn running_stays_ready(
     }
     let vm = cloud.find(id_of(text(Some(new), "/spec/providerID")))?;
     let is_shown = now.duration_since(vm.created) > cloud.window() + PROPAGATION + facts.skew();
+    let reason = ready(new).map(|ready| text(Some(ready), "/reason")).unwrap_or_default();
     (vm.state == VmState::Running && is_shown)
-        .then(|| format!("says {:?} of VM {}, which runs: Ready is False", ready(new), vm.id))
+        .then(|| format!("sets Ready False ({reason}) although VM {} runs, that", vm.id))
 }
 
 fn ready(machine: &Value) -> Option<&Value> {
