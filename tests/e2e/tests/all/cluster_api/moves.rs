@@ -15,6 +15,7 @@ use crate::scene::SIM;
 
 /// While it is paused, nothing reaches the cloud, whatever a user deletes; afterwards all of it happens.
 #[tokio::test]
+#[ignore = "nightly: two minutes; lives of the runtime pause and move on each change"]
 async fn a_pause_holds_everything_and_a_move_makes_and_deletes_no_vm() {
     managed(options(), async |lab, management, _| {
         let workload = workload(lab).await?;

@@ -1,12 +1,13 @@
 //! A machine from creation to deletion, under the rights that `deploy/clusterctl` gives.
 
 use anyhow::{Context, Result, ensure};
+use e2e::cluster_api::objects;
 use e2e::{Cloud as _, Lab, LabOptions, eventually, manifests};
 use kube::api::{DeleteParams, Patch, PatchParams};
-use machinist_api::infrastructure::{MachinistCluster, MachinistMachine};
+use machinist_api::infrastructure::{MachinistCluster, MachinistMachine, MachinistMachineTemplate};
 use serde_json::{Value, json};
 
-use super::played_core::{add_cluster, add_machine, all, install, provide_cluster};
+use super::played_core::{TEAM, add_cluster, add_machine, all, install, provide_cluster};
 use crate::scene::{SIM, hosted, is_gone, runs, turn};
 
 pub(super) fn provider_spec() -> Value {
@@ -101,6 +102,45 @@ async fn the_api_server_refuses_what_contradicts_itself() {
             let refused = add_machine(&lab.client, &format!("odd-{number}"), spec).await;
             ensure!(refused.is_err(), "{spec} is refused");
         }
+        Ok(())
+    };
+    checked.await.unwrap_or_else(|error: anyhow::Error| panic!("{error:#}"));
+}
+
+/// Who could change a template would have machines that nothing rolls. The topology controller tries changes.
+#[tokio::test]
+async fn templates_change_in_marked_dry_runs_only() {
+    let _turn = turn().await;
+    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
+    let checked = async {
+        install(&lab).await?;
+        lab.plane
+            .apply(&objects::machine_template(TEAM, "small", "sim", &provider_spec()).to_string())
+            .await?;
+        let templates = all::<MachinistMachineTemplate>(&lab.client);
+        let change = |is_marked: bool, kind: &str| {
+            let mark = is_marked.then(|| json!({ "topology.cluster.x-k8s.io/dry-run": "" }));
+            let spec = json!({ "template": { "spec": { "providerSpec": { "type": kind } } } });
+            json!({ "metadata": { "annotations": mark.unwrap_or_else(|| json!({})) }, "spec": spec })
+        };
+        eventually("the policy counts", async || {
+            let change = Patch::Merge(change(false, "sim.large"));
+            Ok(templates.patch("small", &PatchParams::default(), &change).await.is_err().then_some(()))
+        })
+        .await?;
+        for (is_dry_run, is_marked, is_allowed) in
+            [(false, false, false), (true, false, false), (false, true, false), (true, true, true)]
+        {
+            let params = PatchParams { dry_run: is_dry_run, ..PatchParams::default() };
+            let outcome =
+                templates.patch("small", &params, &Patch::Merge(change(is_marked, "sim.huge"))).await;
+            ensure!(outcome.is_ok() == is_allowed, "dry run {is_dry_run}, marked {is_marked}: {outcome:?}");
+            if let Err(refused) = outcome {
+                ensure!(refused.to_string().contains("create a template of another name"), "{refused}");
+            }
+        }
+        let label = json!({ "metadata": { "labels": { "example.org/team": "shop" } } });
+        templates.patch("small", &PatchParams::default(), &Patch::Merge(&label)).await?;
         Ok(())
     };
     checked.await.unwrap_or_else(|error: anyhow::Error| panic!("{error:#}"));

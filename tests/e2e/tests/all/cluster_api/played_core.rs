@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use e2e::Lab;
+use e2e::cluster_api::install_provider;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
@@ -21,13 +22,7 @@ where
 
 /// Installs the kinds and rights of the provider, and Cluster API's own kinds without their schemas.
 pub(super) async fn install(lab: &Lab) -> Result<()> {
-    let deploy = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/clusterctl");
-    for folder in ["crds", "rbac"] {
-        lab.plane
-            .apply_path(deploy.join(folder))
-            .await
-            .with_context(|| format!("failed to apply {folder}"))?;
-    }
+    install_provider(&lab.plane).await?;
     for (plural, kind) in [("machines", "Machine"), ("clusters", "Cluster")] {
         lab.plane.apply(&definition(plural, kind).to_string()).await?;
     }
