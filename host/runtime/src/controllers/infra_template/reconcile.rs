@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use machinist_api::infrastructure::MachinistMachineTemplate;
 use machinist_core::driver::error::{CallError, Refusal};
-use machinist_core::driver::{ClassRequest, DriverResult, NodeResources, SecretValues};
+use machinist_core::driver::{Architecture, ClassRequest, DriverResult, NodeResources, SecretValues};
 use machinist_core::infra_template::{
     InfraTemplateConclusion, InfraTemplateEffect, InfraTemplateProgress, InfraTemplateStep, step,
 };
@@ -134,7 +134,7 @@ fn status(stored: &NodeResources, found: &NodeResources) -> Map<String, Value> {
     let capacity = found.resources.iter().map(|(name, quantity)| (name.clone(), json!(quantity)));
     let mut patch = Map::new();
     patch.insert("capacity".to_owned(), Value::Object(capacity.chain(gone).collect()));
-    let architecture = found.architecture.map(|architecture| architecture.as_str());
+    let architecture = found.architecture.map(Architecture::as_str);
     let info = match (architecture, &found.operating_system) {
         (None, None) => Value::Null,
         (architecture, system) => json!({ "architecture": architecture, "operatingSystem": system }),
