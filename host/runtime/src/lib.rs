@@ -8,7 +8,6 @@
 //! | --- | --- |
 //! | [`tenant`] | one control cluster with its target cluster, wired together; leader election |
 //! | `safety` | loops beside the reconciles: freeze, orphans, unmanaged Nodes |
-//! | [`autoscaler`] | MachineDeployments as node groups of cluster-autoscaler |
 //! | `event_loop` | queue, barrier, retries, and the indexes from a change to the keys to requeue |
 //! | `controllers` | reconciles of Machines, sets, deployments and classes: facts, effects, status |
 //! | `plugins` | ConfigMaps of plugins, and the questions to health policies |
@@ -28,7 +27,6 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
-pub mod autoscaler;
 mod cache;
 pub mod client;
 pub mod context;
@@ -46,3 +44,4 @@ mod safety;
 pub mod tenant;
 
 pub use controllers::facts::machine_deployment::template::fact as template_fact;
+pub use tenant::autoscaler;

@@ -87,7 +87,7 @@ impl AutoscalerFlags {
     }
 }
 
-/// What a scope needs of this process.
+/// Adds a problem for each need of a scope that this process does not meet.
 fn check(scope: &Scope, settings: &Settings, problems: &mut Problems) {
     if scope.mcm && !settings.controllers.deployments {
         problems.add("--autoscaler-address: needs machinedeployment among --controllers, which deletes the chosen Machines");

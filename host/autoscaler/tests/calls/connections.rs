@@ -1,4 +1,4 @@
-//! Who may connect, and which process answers.
+//! Clients that may connect, and the process that answers.
 
 use std::path::{Path, PathBuf};
 

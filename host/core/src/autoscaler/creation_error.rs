@@ -1,4 +1,4 @@
-//! Which failures of a creation are reported to the autoscaler. It then deletes the Machine and tries other groups for a
+//! Failures of a creation that are reported to the autoscaler. It then deletes the Machine and tries other groups for a
 //! while.
 
 use crate::driver::error::Code;

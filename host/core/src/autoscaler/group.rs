@@ -1,4 +1,4 @@
-//! What a node group is: its id, and its limits.
+//! A node group: its id, and its limits.
 
 use std::fmt;
 use std::str::FromStr;

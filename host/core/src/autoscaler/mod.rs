@@ -1,8 +1,8 @@
 //! MachineDeployments as node groups of cluster-autoscaler: which there are, and what each of its calls writes.
 //!
 //! The rules are those of the autoscaler's contract, and the same for the MachineDeployments of both APIs. A caller
-//! that repeats a deletion because it lost the answer must not shrink a group twice: the names of the Machines that were
-//! counted are stored with the size, in one write.
+//! that repeats a deletion because it lost the answer must not shrink a group twice: the names of the Machines that
+//! were counted are stored with the size, in one write.
 //!
 //! | module | decides |
 //! | --- | --- |

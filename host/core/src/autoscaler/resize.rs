@@ -1,4 +1,4 @@
-//! What calls that change the size of a group write.
+//! The writes of calls that change the size of a group.
 //!
 //! A deletion names the Machines first, so that their set deletes these and no others, and lowers the replicas by the
 //! number of those that were not counted before. Machines count once: those that are being deleted, and those whose
@@ -36,7 +36,7 @@ pub struct GroupFact {
     pub is_rolling: bool,
 }
 
-/// What a deletion writes. Without replicas there is nothing to write.
+/// The write of a deletion. Without replicas there is nothing to write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeDeletion {
     /// Machines that count for the first time. They are marked before the replicas are lowered.

@@ -3,8 +3,10 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `election` | leader election with the Leases of machine-controller-manager |
+//! | [`autoscaler`] | MachineDeployments as node groups of cluster-autoscaler |
+//! | [`election`] | leader election with the Leases of machine-controller-manager |
 
+pub mod autoscaler;
 pub mod election;
 
 use std::collections::BTreeSet;
@@ -29,7 +31,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::autoscaler::{ClusterApiFeeds, NodeGroups};
 use crate::cache::{Change, Refresh, Store, WatchedKind, backoff, feed};
 use crate::context::Context;
 use crate::context::GateState;
@@ -52,6 +53,8 @@ use crate::plugins::policies::Policies;
 use crate::plugins::{PluginSource, watch_config_maps};
 use crate::ports::Ports;
 use crate::safety;
+
+use autoscaler::{ClusterApiFeeds, NodeGroups};
 
 /// The parts of a tenant.
 pub struct Tenant {

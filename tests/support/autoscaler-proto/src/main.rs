@@ -1,5 +1,5 @@
-//! Generates the code of the messages in `host/autoscaler/proto` into `host/autoscaler/src/generated`, without `protoc`.
-//! `cargo xtask generate` runs it.
+//! Generates the code of the messages in `host/autoscaler/proto` into `host/autoscaler/src/generated`, without
+//! `protoc`. `cargo xtask generate` runs it.
 
 use std::path::{Path, PathBuf};
 

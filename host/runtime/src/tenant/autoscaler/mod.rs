@@ -1,8 +1,8 @@
 //! MachineDeployments as node groups of cluster-autoscaler, from the caches, and the writes that it asks for.
 //!
 //! Questions are answered from the caches and cost no request. A write holds for the version of the MachineDeployment
-//! that it was decided on; after a conflict it is decided again. What it wrote is remembered until the cache shows it,
-//! so that the next question has the new size. Only a process that leads answers.
+//! that it was decided on; after a conflict it is decided again. The answer to a write is kept until the cache shows
+//! it, so that the next question has the new size. Only a process that leads answers.
 //!
 //! | module | what it does |
 //! | --- | --- |
