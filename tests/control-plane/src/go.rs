@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 /// The lowest Go that can read `go.mod` and, if it is too old to build it, fetch the one that can.
 const LOWEST_GO: (u32, u32) = (1, 21);
-/// What stands in the name of a program or folder that is not complete yet, before the id of the process that makes it.
+/// Part of the name of a program or folder that is not complete yet. The id of the process that makes it follows.
 const PARTIAL: &str = ".partial.";
 const NEXT_STEP: &str = "install Go 1.26 or newer (https://go.dev/dl), put it on PATH and run this again";
 
@@ -21,7 +21,7 @@ pub struct GoModule<'a> {
     pub folder: &'a Path,
     /// The name of its folder in the cache.
     pub name: &'a str,
-    /// What is built and how long that takes with empty caches, for messages.
+    /// The programs in words, and how long they take with empty caches, for messages.
     pub what: &'a str,
     /// Each program's name and its package.
     pub programs: &'a [(&'a str, &'a str)],

@@ -8,8 +8,8 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::unistd::{getpid, getppid};
 
-/// The kernel kills the process that this command starts when the thread that starts it ends, however it ends: a process
-/// that is killed drops nothing.
+/// The kernel kills the process that this command starts when the thread that starts it ends, however it ends. A
+/// process that is killed drops nothing.
 pub fn end_with_this_thread(command: &mut Command) {
     let parent = getpid();
     let before_exec = move || {

@@ -9,14 +9,12 @@ pub mod cluster_api;
 pub mod demo;
 pub mod faults;
 pub mod fleet;
-pub mod heavy;
 mod host;
 pub mod kubelet;
 mod lab;
 pub mod manifests;
 mod metrics;
-pub mod sandbox;
-pub mod swaps;
+pub mod plugins;
 mod wait;
 
 pub use cloud::{Aws, Cloud, Made};

@@ -109,8 +109,11 @@ mod tests {
         let event = |users: &IdentityUsers, meta: &ObjectMeta| users.event(About::of("Secret", meta), meta);
         assert!(event(&users, &meta).is_none());
         meta.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
-        let told = event(&users, &meta).unwrap().message;
-        assert!(told.contains("MachinistCluster team/shop") && told.contains("identityRef"), "{told}");
+        let reported = event(&users, &meta).unwrap().message;
+        assert!(
+            reported.contains("MachinistCluster team/shop") && reported.contains("identityRef"),
+            "{reported}"
+        );
         assert!(event(&IdentityUsers { count: 0, named: Vec::new(), may_be_more: false }, &meta).is_none());
     }
 }

@@ -63,12 +63,12 @@ fn secret_of(identity: &MachinistIdentity) -> ObjectKey {
 impl Engine {
     pub(super) fn machine_uses_identity(&mut self, change: &Change<MachinistMachine>) {
         let (old, new) = (of_machine(change.old.as_deref()), of_machine(change.new.as_deref()));
-        self.user_changed(("MachinistMachine", change.key.clone()), old, new);
+        self.user_changed(&("MachinistMachine", change.key.clone()), old, new);
     }
 
     pub(super) fn cluster_uses_identity(&mut self, change: &Change<MachinistCluster>) {
         let (old, new) = (of_cluster(change.old.as_deref()), of_cluster(change.new.as_deref()));
-        self.user_changed(("MachinistCluster", change.key.clone()), old, new);
+        self.user_changed(&("MachinistCluster", change.key.clone()), old, new);
     }
 
     /// The identity itself, and the Secrets that it named and names.
@@ -85,11 +85,11 @@ impl Engine {
     }
 
     /// Only the first and the last user change anything.
-    fn user_changed(&mut self, user: User, old: Option<Named>, new: Option<Named>) {
+    fn user_changed(&mut self, user: &User, old: Option<Named>, new: Option<Named>) {
         if old == new {
             return;
         }
-        self.identities.0.change(&user, old.clone(), new.clone());
+        self.identities.0.change(user, old.clone(), new.clone());
         let (left, came) = (old.filter(|left| self.identities.0.count(left) == 0), new);
         let came = came.filter(|came| self.identities.0.count(came) == 1);
         for named in [left, came].into_iter().flatten() {

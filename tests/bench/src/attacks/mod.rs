@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use e2e::{manifests, sandbox};
+use e2e::manifests;
+use e2e::plugins::sandbox;
 use machinist_core::driver::MachineRequest;
 use machinist_plugin_host::{PluginHost, RawConfigMap};
 use tokio::task::JoinSet;

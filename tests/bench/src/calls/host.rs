@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use e2e::{manifests, sandbox};
+use e2e::manifests;
+use e2e::plugins::sandbox;
 use machinist_core::driver::{ClassSpec, MachineIdentity, MachineRequest, SecretValues};
 use machinist_core::value::id::{Name, ProviderId, Uid};
 use machinist_plugin_host::{PluginHost, RawConfigMap};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use e2e::sandbox;
+use e2e::plugins::sandbox;
 use machinist_core::driver::MachineRequest;
 use machinist_plugin_host::PluginHost;
 use tokio::task::JoinSet;

@@ -1,7 +1,8 @@
 //! A health policy in a fresh instance, beside the same rule in plain Rust.
 
 use anyhow::{Result, ensure};
-use e2e::{manifests, sandbox};
+use e2e::manifests;
+use e2e::plugins::sandbox;
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::health_policy::{
     ConditionFact, DomainFact, HistoryFact, NodeQuestion, PolicyQuestion, PolicyVerdict, Subject,

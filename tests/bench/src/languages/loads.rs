@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use e2e::sandbox;
+use e2e::plugins::sandbox;
 use futures::StreamExt;
 use machinist_plugin_host::{CodeTier, PluginHost, PluginReport, RawConfigMap};
 

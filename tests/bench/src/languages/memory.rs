@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use e2e::sandbox;
+use e2e::plugins::sandbox;
 use machinist_plugin_host::PluginHost;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;

@@ -7,7 +7,8 @@ mod memory;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use e2e::{manifests, sandbox};
+use e2e::manifests;
+use e2e::plugins::sandbox;
 use guests::Script;
 use machinist_plugin_host::{PluginHost, RawConfigMap};
 

@@ -4,7 +4,8 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use e2e::{Host, Lab, LabOptions, manifests, sandbox, within};
+use e2e::plugins::sandbox;
+use e2e::{Host, Lab, LabOptions, manifests, within};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;

@@ -4,7 +4,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use e2e::{manifests, sandbox};
+use e2e::manifests;
+use e2e::plugins::sandbox;
 use k8s_openapi::api::core::v1::ConfigMap;
 use machinist_plugin_host::PluginHost;
 use serde_json::json;

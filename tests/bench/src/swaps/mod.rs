@@ -4,7 +4,7 @@ mod change;
 mod loads;
 
 use anyhow::{Context, Result};
-pub(crate) use e2e::swaps::SwapsUnderLoad;
+pub(crate) use e2e::plugins::swaps::SwapsUnderLoad;
 
 pub(crate) use change::Change;
 pub(crate) use loads::Load;
@@ -29,6 +29,6 @@ pub(crate) async fn measure() -> Result<SwapFigures> {
     let changes = change::measure(&drivers).await?;
     eprintln!("{SWAPS} swaps under {CALLERS} calls in flight");
     let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
-    let under_load = e2e::swaps::measure(folder.path(), &drivers.sim, SWAPS, CALLERS).await?;
+    let under_load = e2e::plugins::swaps::measure(folder.path(), &drivers.sim, SWAPS, CALLERS).await?;
     Ok(SwapFigures { loads, changes, under_load })
 }

@@ -11,4 +11,4 @@ pub mod objects;
 mod workload;
 
 pub use management::{Elsewhere, Management, credentials, install_provider, plane_options};
-pub use workload::{Seen, Workload};
+pub use workload::{Workload, WorkloadView};

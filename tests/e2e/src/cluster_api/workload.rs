@@ -27,22 +27,22 @@ pub struct Workload {
     client: Client,
 }
 
-/// What is seen of a workload cluster at one moment.
+/// A workload cluster at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct WorkloadView {
     /// Phases of Machines by name.
     pub machines: BTreeMap<String, String>,
     /// MachinistMachines, whether provisioned or not, by their templates.
     pub infra_machines: BTreeMap<String, usize>,
-    /// Of the MachineDeployment.
+    /// Machines of the MachineDeployment that count as available.
     pub available: u64,
-    /// As well.
+    /// Machines of the MachineDeployment that follow its template.
     pub up_to_date: u64,
     /// Core has seen the latest edit of the MachineDeployment.
     pub is_observed: bool,
 }
 
-impl Seen {
+impl WorkloadView {
     /// So many Machines, all Running, available and of this template. Core counts those of the newest template a moment
     /// late: what they were made from is certain.
     pub fn is_complete(&self, replicas: usize, template: &str) -> bool {
@@ -169,7 +169,6 @@ impl Workload {
         Ok(())
     }
 
-    /// Scales the MachineDeployment.
     pub async fn scale(&self, replicas: u32) -> Result<()> {
         self.patch_deployment(&json!({ "spec": { "replicas": replicas } })).await
     }
@@ -245,13 +244,13 @@ impl Workload {
         or_show(has, async || self.shown().await).await
     }
 
-    /// What there is now.
-    pub async fn look(&self) -> Result<Seen> {
+    /// Reads the cluster as it is now.
+    pub async fn look(&self) -> Result<WorkloadView> {
         let machines = self.machines().list(&ListParams::default()).await?;
         let deployment = self.deployments().get_opt(WORKERS).await?;
         let generation = deployment.as_ref().and_then(|deployment| deployment.metadata.generation);
         let status = deployment.map(|deployment| deployment.data["status"].clone()).unwrap_or_default();
-        Ok(Seen {
+        Ok(WorkloadView {
             machines: machines
                 .iter()
                 .map(|machine| (machine.name_any(), text(&machine.data["status"]["phase"])))

@@ -10,7 +10,7 @@ use super::Options;
 use super::progress::Progress;
 use super::summary::{Check, check, print};
 use crate::cloud::Cloud;
-use crate::cluster_api::{Elsewhere, Management, Seen, Workload, objects, plane_options};
+use crate::cluster_api::{Elsewhere, Management, Workload, WorkloadView, objects, plane_options};
 use crate::host::Host;
 use crate::lab::{Lab, LabOptions};
 
@@ -195,7 +195,7 @@ impl<C: Cloud> Story<'_, C> {
     }
 }
 
-fn seen_line(seen: &Seen) -> String {
+fn seen_line(seen: &WorkloadView) -> String {
     let running = seen.machines.values().filter(|phase| *phase == "Running").count();
     format!(
         "{} Machines, {running} Running, {} available, {} of the newest template",

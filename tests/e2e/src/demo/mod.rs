@@ -28,7 +28,7 @@ pub struct Options {
     /// Cloud of the demo
     #[arg(long, value_enum, ignore_case = true, default_value_t = Provider::Sim)]
     pub provider: Provider,
-    /// Whose Machines the demo makes
+    /// API of the demo's Machines
     #[arg(long, value_enum, ignore_case = true, default_value_t = DemoApi::Mcm)]
     pub api: DemoApi,
     /// Initial number of Machines; the demo scales it up by half

@@ -63,7 +63,7 @@ impl Sources {
     }
 
     pub(super) fn groups(&self, scope: &Scope) -> Vec<GroupSummary> {
-        let mcm = scope.mcm.then(|| self.tenant.deployments.all()).unwrap_or_default();
+        let mcm = if scope.mcm { self.tenant.deployments.all() } else { Vec::new() };
         let mcm = mcm.iter().map(|(_, object)| GroupDeployment::from(&**object));
         let capi = match &self.cluster_api {
             Some(caches) if !scope.clusters.is_empty() => caches.deployments.all(),

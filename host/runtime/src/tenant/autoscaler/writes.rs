@@ -201,10 +201,8 @@ fn patch(deployment: &GroupDeployment, replicas: i32, deletion: &NodeDeletion, n
             all.insert(REPLICA_CHANGE_BY_SCALER_TIME, whole_seconds(now));
         }
     }
-    let mut metadata = json!({ "uid": deployment.uid, "resourceVersion": deployment.version });
-    if !all.is_empty() {
-        metadata["annotations"] = json!(all);
-    }
+    let metadata =
+        json!({ "uid": deployment.uid, "resourceVersion": deployment.version, "annotations": all });
     json!({ "metadata": metadata, "spec": { "replicas": replicas } })
 }
 

@@ -86,17 +86,17 @@ async fn credentials_stay_until_the_last_object_that_needs_them_is_gone() {
     stage.until("and the credentials", LIMIT, || is_gone("secrets", "account")).await;
 }
 
-/// Whose Secret somebody deletes while it is in use reads who uses it.
+/// An Event names the users of a Secret that somebody deletes.
 #[tokio::test(start_paused = true)]
-async fn who_deletes_credentials_in_use_is_told_and_another_reference_lets_them_go() {
+async fn a_deletion_of_credentials_in_use_is_reported_and_another_reference_lets_them_go() {
     let (stage, _host) = provided().await;
     tokio::time::sleep(LIMIT).await;
     stage.api.delete("secrets", &of_team("account")).unwrap();
-    let is_told = || {
+    let is_reported = || {
         let events = stage.api.all("events");
         events.iter().any(|event| event["reason"] == "CredentialsInUse")
     };
-    stage.until("an Event says so", Duration::from_secs(1_200), is_told).await;
+    stage.until("an Event says so", Duration::from_secs(1_200), is_reported).await;
     let data = json!({ "token": encode(b"another token") });
     let other = json!({ "metadata": { "name": "other", "namespace": "team" }, "data": data });
     stage.api.create("secrets", &other).unwrap();

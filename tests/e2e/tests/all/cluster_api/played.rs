@@ -107,7 +107,7 @@ async fn the_api_server_refuses_what_contradicts_itself() {
     checked.await.unwrap_or_else(|error: anyhow::Error| panic!("{error:#}"));
 }
 
-/// Who could change a template would have machines that nothing rolls. The topology controller tries changes.
+/// A change of a template would roll no machine. The topology controller tries changes.
 #[tokio::test]
 async fn templates_change_in_marked_dry_runs_only() {
     let _turn = turn().await;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use control_plane::process_usage;
-use e2e::heavy::heavy;
+use e2e::plugins::heavy::heavy;
 use e2e::{Host, Lab, LabOptions, manifests};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::jiff::Timestamp;

@@ -1,5 +1,5 @@
-//! `cluster-api build` builds the programs and prints the folder that they are in. `cluster-api components DEPLOY` writes
-//! the components of the repository for `clusterctl` from the folder `deploy`.
+//! `cluster-api build` builds the programs and prints the folder that they are in. `cluster-api components DEPLOY`
+//! writes the components of the repository for `clusterctl` from the folder `deploy`.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-module machinist.dev/tests/cluster-api
+module machinist.dev/tests/support/cluster-api
 
 go 1.26.0
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 fn clusterctl() -> Clusterctl {
-    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy");
     Clusterctl::new(&programs().expect("the programs are built"), &deploy).expect("the repository is there")
 }
 

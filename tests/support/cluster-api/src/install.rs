@@ -47,8 +47,8 @@ fn namespace(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
 }
 
-/// What kustomize makes of a file of `config/rbac`: names with the prefix of the manager, and its namespace. `None` for
-/// what concerns an election, which one process does without, and for files of kustomize itself. An account with an
+/// Gives an object of `config/rbac` the names and the namespace that kustomize gives it. `None` for objects of an
+/// election, which one process does without, and for files of kustomize itself. An account with an
 /// aggregated role has its own role as one part of that.
 fn right(mut object: Value, namespace: &str, is_aggregated: bool) -> Option<Value> {
     let prefixed = |name: &Value| json!(format!("{namespace}-{}", name.as_str().unwrap_or_default()));
@@ -77,7 +77,7 @@ fn right(mut object: Value, namespace: &str, is_aggregated: bool) -> Option<Valu
     Some(object)
 }
 
-/// What `clusterctl move` wants to find in both clusters: an inventory of providers, and a label on definitions that
+/// Adds what `clusterctl move` reads in both clusters: an inventory of providers, and a label on definitions that
 /// `clusterctl init` did not install.
 pub async fn make_movable(plane: &ControlPlane) -> Result<()> {
     for (namespace, name, kind) in [

@@ -12,8 +12,8 @@ use machinist_plugin_host::PluginHost;
 use simcloud::Latency;
 use tokio::task::JoinSet;
 
+use super::sandbox;
 use crate::cloud::Cloud;
-use crate::sandbox;
 
 /// How long the cloud takes for a create: calls are in flight, not in the processor.
 const CREATE: Duration = Duration::from_millis(50);

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn deploy() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy")
     }
 
     #[test]

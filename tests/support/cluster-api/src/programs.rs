@@ -1,4 +1,4 @@
-//! What is built, and the files that come with it.
+//! The programs, and the files that come with them.
 
 use std::path::{Path, PathBuf};
 
