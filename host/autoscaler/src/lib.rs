@@ -39,13 +39,25 @@ use tls::{TlsError, TlsFiles};
 
 /// The generated messages of cluster-autoscaler, with its service.
 #[rustfmt::skip]
-#[allow(clippy::all, missing_docs, reason = "generated")]
+#[allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::allow_attributes_without_reason,
+    missing_docs,
+    reason = "generated"
+)]
 #[path = "generated/externalgrpc.rs"]
 pub mod messages;
 
 /// The generated messages of a Node.
 #[rustfmt::skip]
-#[allow(clippy::all, unreachable_pub, reason = "generated")]
+#[allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::allow_attributes_without_reason,
+    unreachable_pub,
+    reason = "generated"
+)]
 #[path = "generated/node.rs"]
 mod node_messages;
 

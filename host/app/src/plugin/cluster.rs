@@ -52,17 +52,16 @@ pub(crate) async fn patch(
     api.patch(name, &params, &Patch::Merge(patch)).await.map_err(|error| explained(error, task))
 }
 
-/// As [`patch`], if the ConfigMap has this version still. `false` when it has another: the host writes its status there
-/// at any time, so that who reads and then writes has to begin again.
+/// As [`patch`], with a patch that names the version in `metadata.resourceVersion`. `false` when the ConfigMap has
+/// another: the host writes its status there at any time, so that who reads and then writes has to begin again.
 pub(crate) async fn patch_version(
     api: &Api<ConfigMap>,
     name: &str,
-    (version, mut changes): (Option<&str>, Value),
+    patch: &Value,
     task: &str,
 ) -> anyhow::Result<bool> {
-    changes["metadata"]["resourceVersion"] = version.into();
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    match api.patch(name, &params, &Patch::Merge(changes)).await {
+    match api.patch(name, &params, &Patch::Merge(patch)).await {
         Ok(_) => Ok(true),
         Err(kube::Error::Api(status)) if status.is_conflict() => Ok(false),
         Err(error) => Err(explained(error, task)),

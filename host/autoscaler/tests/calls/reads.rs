@@ -116,10 +116,8 @@ async fn a_node_is_found_by_its_id_its_name_and_what_cluster_api_wrote_on_it() {
     assert_eq!(group_of(&mut client, node("", "node-a")).await, CAPI);
     let mut annotated = node(&capi_id_of("b"), "node-b");
     let annotations = [("cluster.x-k8s.io/cluster-namespace", TEAM), ("cluster.x-k8s.io/machine", "b")];
-    let texts = |pairs: [(&str, &str); 2]| {
-        pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
-    };
-    annotated.annotations = texts(annotations);
+    let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    annotated.annotations = annotations.into_iter().collect();
     assert_eq!(group_of(&mut client, annotated.clone()).await, CAPI);
     annotated.provider_id = "sim:///capi/z".to_owned();
     assert_eq!(group_of(&mut client, annotated).await, "", "annotations alone prove nothing");

@@ -98,7 +98,7 @@ fn lines(table: &str) -> BTreeSet<String> {
 fn line(message: &DescriptorProto, field: &FieldDescriptorProto) -> String {
     let entry = message.nested_type.iter().find(|nested| {
         field.type_name().ends_with(&format!(".{}", nested.name()))
-            && nested.options.as_ref().is_some_and(|options| options.map_entry())
+            && nested.options.as_ref().is_some_and(prost_types::MessageOptions::map_entry)
     });
     let kind = match entry {
         Some(entry) => format!("{}={}", kind(&entry.field[0]), kind(&entry.field[1])),

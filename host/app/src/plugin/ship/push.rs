@@ -273,9 +273,12 @@ impl Push<'_> {
                 foreign.join(", ")
             );
         }
-        let change = json!({ "metadata": { "managedFields": taken_over(there, keys) } });
+        let patch = json!({ "metadata": {
+            "resourceVersion": there.metadata.resource_version,
+            "managedFields": taken_over(there, keys),
+        } });
         let task = format!("take over {} of ConfigMap {}", keys.join(", "), self.name);
-        patch_version(&self.api, self.name, (there.metadata.resource_version.as_deref(), change), &task).await
+        patch_version(&self.api, self.name, &patch, &task).await
     }
 
     async fn apply(&self, map: &ConfigMap, dry_run: bool) -> anyhow::Result<ConfigMap> {

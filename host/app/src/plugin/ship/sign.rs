@@ -49,8 +49,8 @@ pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
     };
     let write = async |version: Option<String>, bundle: &Bundle| {
         let data: BTreeMap<String, String> = signing.signed(bundle)?.into();
-        let change = (version.as_deref(), json!({ "data": data }));
-        patch_version(&api, name, change, &format!("write the signature into ConfigMap {name}")).await
+        let signed = json!({ "metadata": { "resourceVersion": version }, "data": data });
+        patch_version(&api, name, &signed, &format!("write the signature into ConfigMap {name}")).await
     };
     let bundle = one_version(read, write).await.with_context(|| format!("ConfigMap {name} is not signed"))?;
     println!("ConfigMap {name} is signed: {}, with counter {}", bundle.covers().join(", "), bundle.counter);

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Aws, Cloud, sandbox};
+use e2e::plugins::sandbox;
+use e2e::{Aws, Cloud};
 use ec2::{CLUSTER_TAG, Effect, Rule, UID_TAG};
 use machinist_core::driver::error::{CallError, Code};
 use machinist_core::driver::{ListRequest, Listed};

@@ -1,7 +1,8 @@
 //! An instance is rebooted, and stays the same.
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Aws, Cloud, sandbox};
+use e2e::plugins::sandbox;
+use e2e::{Aws, Cloud};
 use machinist_core::driver::Creation;
 use machinist_core::driver::error::{CallError, Code};
 use machinist_plugin_host::PluginHost;
