@@ -130,12 +130,14 @@ impl Instance {
             let value = verbatim(item, "value").unwrap_or_default();
             Some((verbatim(item, "key")?.to_owned(), value.to_owned()))
         };
+        let mut tags = BTreeMap::new();
+        tags.extend(items(node, "tagSet").into_iter().filter_map(tag));
         let checks = own("sourceDestCheck").as_deref() == Some("true");
         Some(Self {
             id: own("instanceId")?,
             state: text(node, &["instanceState", "name"]).map_or(InstanceState::Other, InstanceState::parse),
             node_name: own("privateDnsName").unwrap_or_default(),
-            tags: items(node, "tagSet").into_iter().filter_map(tag).collect(),
+            tags,
             interfaces: items(node, "networkInterfaceSet")
                 .into_iter()
                 .filter_map(|item| nic(item, checks))

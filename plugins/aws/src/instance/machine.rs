@@ -1,5 +1,7 @@
 //! The work of each call in EC2. `create` and `initialize` have modules of their own.
 
+use std::collections::BTreeSet;
+
 use machinist_sdk::driver::{self as wit, Class, Code, DriverError, Failure, Log, Request};
 
 use crate::class::spec;
@@ -284,9 +286,9 @@ pub(crate) fn launched_id(request: &Request) -> Option<String> {
 /// Returns the only instance, or an error for several.
 pub(crate) fn only(instances: Vec<Instance>) -> Outcome<Option<Instance>> {
     if instances.len() > 1 {
-        let mut ids: Vec<&str> = instances.iter().map(|instance| instance.id.as_str()).collect();
-        ids.sort_unstable();
-        let shown = ids.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+        let mut ids = BTreeSet::new();
+        ids.extend(instances.into_iter().map(|instance| instance.id));
+        let shown = ids.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
         return Err(Failure::from(error(
             Code::OutOfRange,
             format!("{} instances carry this Machine's marks: {shown}; terminate all but one", ids.len()),

@@ -123,8 +123,11 @@ async fn templates_change_in_marked_dry_runs_only() {
             let spec = json!({ "template": { "spec": { "providerSpec": { "type": kind } } } });
             json!({ "metadata": { "annotations": mark.unwrap_or_else(|| json!({})) }, "spec": spec })
         };
+        let mut attempts = 0;
         eventually("the policy counts", async || {
-            let change = Patch::Merge(change(false, "sim.large"));
+            attempts += 1;
+            // Another change each time: one that was made before the policy counted is none any more.
+            let change = Patch::Merge(change(false, &format!("sim.large-{attempts}")));
             Ok(templates.patch("small", &PatchParams::default(), &change).await.is_err().then_some(()))
         })
         .await?;
