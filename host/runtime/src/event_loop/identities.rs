@@ -129,7 +129,8 @@ impl Engine {
             | Key::Deployment(_)
             | Key::InfraMachine(_)
             | Key::InfraCluster(_)
-            | Key::InfraTemplate(_) => Vec::new(),
+            | Key::InfraTemplate(_)
+            | Key::InfraRemediation(_) => Vec::new(),
         };
         let may_be_more =
             self.index.has_unknown(Kind::InfraMachine) || self.index.has_unknown(Kind::InfraCluster);
