@@ -81,6 +81,8 @@ enum Part {
     Idle,
     /// MachinistMachines of Cluster API, from creation to provisioned, and a host without work for them
     Infra,
+    /// MachinistMachines of a MachineDeployment with Cluster API's own core
+    InfraWithCore,
     /// Machines of one MachineDeployment, from creation to Running
     Deployment,
     /// Rolling updates of MachineDeployments to another class
@@ -128,6 +130,7 @@ async fn measure(options: &Options) -> Result<String> {
             Part::Faults => faults::measure().await?.write(&mut page),
             Part::Idle => idle::measure(2 * machines).await?.write(&mut page),
             Part::Infra => infra::measure(machines).await?.write(&mut page),
+            Part::InfraWithCore => infra::with_core::measure(machines).await?.write(&mut page),
             Part::Deployment => deployments::growth(&options.sizes).await?.write(&mut page),
             Part::Rolling => {
                 for machines in &options.rolled {

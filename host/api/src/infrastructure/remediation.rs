@@ -27,10 +27,10 @@ pub struct MachinistRemediation {
     #[serde(deserialize_with = "lenient::or_empty")]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What is tried before the machine is replaced.
+    /// Attempts before the machine is replaced.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub spec: MachinistRemediationSpec,
-    /// What was tried.
+    /// Attempts so far.
     pub status: Option<MachinistRemediationStatus>,
 }
 
@@ -38,7 +38,7 @@ kind!(MachinistRemediation, of: crate::infrastructure, plural: "machinistremedia
     "metadata" => metadata, "spec" => spec, "status" => status if Option::is_some,
 ]);
 
-/// What is tried before the machine is replaced.
+/// Attempts before the machine is replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachinistRemediationSpec {
@@ -65,7 +65,7 @@ pub struct RemediationStrategy {
     pub timeout_seconds: Option<i32>,
 }
 
-/// What was tried.
+/// Attempts so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachinistRemediationStatus {

@@ -3,6 +3,7 @@
 
 mod cloud;
 mod objects;
+pub(crate) mod with_core;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,8 @@
 //! MachinistMachines from create to provisioned, and a host that is idle.
 
-use super::{Page, Report, per_machine, seconds, secs, spread};
+use super::{Page, Report, megabytes, per_machine, seconds, secs, spread};
 use crate::infra::InfraFigures;
+use crate::infra::with_core::{CoreFigures, ManagerRequests};
 
 const CREATION_RATIO: f64 = 1.5;
 const CREATION_WRITES: f64 = 3.0;
@@ -40,5 +41,33 @@ impl Report for InfraFigures {
             format_args!("**{requests:.3}**"),
             (IDLE_REQUESTS_A_SECOND, requests),
         );
+    }
+}
+
+impl Report for CoreFigures {
+    fn write(&self, page: &mut Page) {
+        page.section(
+            format_args!("{} MachinistMachines with Cluster API's own core", self.machines),
+            "One MachineDeployment grows by so many on a real API server, with core, kubeadm bootstrap provider, kubelets \
+             and the simulated cloud, which answers a create after 20 ms with a VM that runs. The host's share of one begins \
+             with the bootstrap data of its Machine and ends when it is provisioned. Requests of core and of the bootstrap \
+             provider are what their own metrics count, watches and the workload cluster included.",
+        );
+        page.figures();
+        page.figure("until all are provisioned", seconds(self.provisioned));
+        page.figure("until core calls all Machines Running", seconds(self.running));
+        page.figure("the host's share of one, median / p99 / longest", spread(&self.share));
+        let writes: u64 = self.host.writes();
+        page.ratio("writes of the host a machine", CREATION_WRITES, per_machine(writes, self.machines));
+        let requests = per_machine(self.host.total(), self.machines);
+        page.ratio("requests of the host a machine", CREATION_REQUESTS, requests);
+        for (who, ManagerRequests { writes, reads }) in [("core", self.core), ("kubeadm", self.kubeadm)] {
+            let each = |all: f64| all / f64::from(u32::try_from(self.machines).unwrap_or(u32::MAX));
+            let text = format!("{:.1} writes, {:.1} reads", each(writes), each(reads));
+            page.figure(format_args!("requests of {who} a machine"), text);
+        }
+        let (idle, peak) = (megabytes(self.idle_bytes), megabytes(self.peak_bytes));
+        let memory = format!("**{peak:.1} MB** ({idle:.1} MB before the first of them)");
+        page.figure("peak memory of the host", memory);
     }
 }

@@ -162,7 +162,7 @@ fn rebooted(
         }
         Err(error) => error,
     };
-    if is_hopeless(error) || (is_odd(error) && view.has_waited(now)) {
+    if is_hopeless(error) || (is_fault_of_driver(error) && view.has_waited(now)) {
         return ask_owner(format!("the driver cannot reboot its VM: {error}"));
     }
     let message = format!("the driver cannot reboot the VM now, and is asked again: {error}");
@@ -181,7 +181,7 @@ fn is_hopeless(error: &CallError) -> bool {
 
 /// The driver itself is at fault, perhaps for ever. An outage or refused credentials are no such fault: they would
 /// keep the replacement from being made, too.
-fn is_odd(error: &CallError) -> bool {
+fn is_fault_of_driver(error: &CallError) -> bool {
     matches!(error.code(), Code::Internal | Code::Unknown | Code::DataLoss | Code::AlreadyExists)
 }
 

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_request_stands_once_and_every_other_condition_as_it_was() {
+    fn the_request_is_there_once_and_other_conditions_stay() {
         let other = json!({ "type": "Ready", "status": "False", "observedGeneration": 3 });
         let done = json!({ "type": "OwnerRemediated", "status": "True", "reason": "Remediated" });
         let now = Timestamp::UNIX_EPOCH;

@@ -34,7 +34,6 @@ use crate::message::Report;
 
 use super::owner_request;
 
-/// Reconciles a remediation.
 pub(crate) async fn run(tenant: &TenantState, context: &Context, key: &ObjectKey) -> Report {
     let Some((objects, related)) = RemediationObjects::of(tenant, key) else {
         return Report::only(Requeue::Gone);
