@@ -203,8 +203,8 @@ pub struct CoreDeletion {
 }
 
 impl CoreMachine {
-    /// Returns the names of the annotations by which others hold a step of its deletion. `hook`: the beginning of such a
-    /// name.
+    /// Returns the names of the annotations by which others hold a step of its deletion. `hook`: the beginning of such
+    /// a name.
     pub fn hooks(&self, hook: &str) -> Vec<&str> {
         let names = self.metadata.annotations.iter().flatten().map(|(name, _)| name.as_str());
         names

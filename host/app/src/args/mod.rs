@@ -60,8 +60,8 @@ pub(crate) enum Command {
     /// others
     ///
     /// Reads the MachineDeployments, MachineSets and Machines of one namespace, including sets and Machines without an
-    /// owner. Where Cluster API is installed, also its Clusters with their MachineDeployments, MachineSets, Machines and
-    /// MachinistMachines.
+    /// owner. Where Cluster API is installed, also its Clusters with their MachineDeployments, MachineSets, Machines
+    /// and MachinistMachines.
     Tree(TreeFlags),
     /// Follow, list, undo, pause, resume and restart rollouts of MachineDeployments
     #[command(subcommand)]
@@ -161,8 +161,8 @@ pub(crate) struct ExplainFlags {
     /// Namespace of the plugins; default: the Machine's namespace, for a MachinistMachine machinist-system
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) plugin_namespace: Option<String>,
-    /// Namespace of the host's pod; default: the Machine's namespace, for a MachinistMachine machinist-system, where its
-    /// Lease is looked for, too
+    /// Namespace of the host's pod; default: the Machine's namespace. For a MachinistMachine, also that of the host's
+    /// Lease; default: machinist-system
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) host_namespace: Option<String>,
     /// Port of the host's pod that serves /debug

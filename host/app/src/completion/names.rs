@@ -53,7 +53,7 @@ async fn asked(question: &Question) -> Option<Vec<String>> {
 #[derive(Debug, PartialEq, Eq)]
 struct Source<'a> {
     kind: Kind,
-    /// What stands before the name in the word.
+    /// The part of the word before the name.
     prefix: String,
     /// The beginning of the name.
     begun: &'a str,

@@ -83,23 +83,12 @@ where
     }
 }
 
-/// Returns whether the server has MachinistMachines: every account may ask that. A server that does not say so has them.
+/// Returns whether the server has MachinistMachines, which every account may ask. In doubt it has them.
 async fn is_served(cluster: &Cluster) -> bool {
     match cluster.client.list_api_group_resources(infrastructure::API_VERSION).await {
         Ok(_) => true,
         Err(kube::Error::Api(status)) => status.code != 404,
         Err(_) => true,
-    }
-}
-
-/// One kind, which is empty where the server does not know it.
-async fn if_known<K, T>(cluster: &Cluster) -> std::result::Result<Vec<K>, Listed<T>>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
-{
-    match of(cluster, CLUSTER_API_RIGHTS).await {
-        Err(Listed::NotInstalled(_)) => Ok(Vec::new()),
-        other => other,
     }
 }
 

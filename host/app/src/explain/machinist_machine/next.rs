@@ -74,7 +74,7 @@ fn of_reason(ready: Option<&ConditionLine>, names: &Names) -> Option<String> {
     })
 }
 
-/// Returns the step for a reason that a deletion does not have by itself.
+/// Returns the step for a reason that does not belong to every deletion.
 fn obstacle(reported: &Reported<'_>, names: &Names) -> Option<String> {
     let reason = InfraReason::parse(&reported.ready?.reason)?;
     let is_expected = matches!(

@@ -19,7 +19,7 @@ pub(super) struct Names {
 /// Returns the next step: who does something, and what that is.
 pub(super) fn step(reason: InfraReason, names: &Names) -> String {
     let Names { cluster, infra_cluster, owner, vm, namespace } = names;
-    let replace = format!("delete {owner}, and its owner makes another one");
+    let replace = format!("delete {owner}, so that its owner makes another one");
     match reason {
         InfraReason::WaitingForMachine => {
             "Cluster API's core sets the owner reference; if you wrote this object yourself, write a Machine whose \

@@ -144,7 +144,32 @@ fn a_machine_that_runs_has_a_whole_chain() {
         count,
     };
     facts.events = EventLines::Read(vec![event("VmRecorded", 1), event("CloudWorking", 3)]);
-    check(&facts, &expect![[""]]);
+    check(
+        &facts,
+        &expect![[r#"
+        MachinistMachine team/vm (uid u)
+        State:     Provisioned since 2026-01-01T00:01:00Z (4m0s ago)
+        Awaited:   nothing
+        Next:      nothing, while its VM runs
+        Chain:
+          ok Cluster  c has infrastructure
+          ok Machine  m is Running
+          ok spec     provider "sim", from MachinistMachineTemplate small
+          ok identity Secret team/account
+          !! driver   no plugin serves provider "sim": `machinist plugin list` says which do
+          ok VM       sim:///a, provisioned; its key is k
+          ok Node     n1 has joined
+        Finalizers:
+          infrastructure.machinist.dev/machine
+        Conditions:
+          Ready=True InstanceRunning since 2026-01-01T00:01:00Z (4m0s ago): the VM runs
+          Paused=False NotPaused since 2026-01-01T00:01:00Z (4m0s ago): nothing pauses it
+        Events:
+          2026-01-01T00:04:00Z (1m0s ago) Normal VmRecorded: VM sim:///a is recorded
+          2026-01-01T00:04:00Z (1m0s ago) Normal CloudWorking × 3: VM sim:///a is recorded
+        Queue and last calls are not known: nobody leads
+    "#]],
+    );
 }
 
 #[test]
@@ -161,7 +186,30 @@ fn a_wait_names_its_next_step_and_the_link_that_is_missing() {
         ..Changes::default()
     };
     let facts = InfraFacts { bootstrap: Lookup::NotNamed, ..facts(&changes) };
-    check(&facts, &expect![[""]]);
+    check(
+        &facts,
+        &expect![[r#"
+        MachinistMachine team/vm (uid u)
+        State:     Pending since 2026-01-01T00:00:00Z (5m0s ago)
+        Awaited:   WaitingForBootstrapData, since 2026-01-01T00:01:00Z (4m0s ago)
+                   the Machine has no bootstrap data yet
+        Next:      the VM is created when Machine m has bootstrap data; its condition BootstrapConfigReady says what is missing
+        Chain:
+          ok Cluster  c has infrastructure
+          -- Machine  m is Pending, and its bootstrap provider has made no data yet: NotReady: waits for the control plane
+          ok spec     provider "sim"
+          ok identity Secret team/account
+          !! driver   no plugin serves provider "sim": `machinist plugin list` says which do
+          -- VM       none was asked for: the object has no key yet
+          -- Node     none has joined, as far as Cluster API's core knows
+        Conditions:
+          Ready=False WaitingForBootstrapData since 2026-01-01T00:01:00Z (4m0s ago): the Machine has no bootstrap data yet
+          Paused=False NotPaused since 2026-01-01T00:01:00Z (4m0s ago): nothing pauses it
+        Events:
+          none
+        Queue and last calls are not known: nobody leads
+    "#]],
+    );
 }
 
 #[test]
@@ -172,7 +220,30 @@ fn a_cluster_without_infrastructure_says_what_its_own_object_waits_for() {
         cluster: json!({ "status": { "initialization": null } }),
         ..Changes::default()
     };
-    check(&facts(&changes), &expect![[""]]);
+    check(
+        &facts(&changes),
+        &expect![[r#"
+        MachinistMachine team/vm (uid u)
+        State:     Pending since 2026-01-01T00:00:00Z (5m0s ago)
+        Awaited:   WaitingForClusterInfrastructureReady, since 2026-01-01T00:01:00Z (4m0s ago)
+                   not yet
+        Next:      the VM is created when Cluster c has infrastructure; core takes that over from MachinistCluster c-infra, whose condition Ready says what it waits for
+        Chain:
+          -- Cluster  c has no infrastructure yet; MachinistCluster c-infra has Ready=False CredentialsMissing: Secret team/account does not exist: create it
+          ok Machine  m is Running, and its bootstrap data is there
+          ok spec     provider "sim"
+          ok identity Secret team/account
+          !! driver   no plugin serves provider "sim": `machinist plugin list` says which do
+          -- VM       none was asked for: the object has no key yet
+          ok Node     n1 has joined
+        Conditions:
+          Ready=False WaitingForClusterInfrastructureReady since 2026-01-01T00:01:00Z (4m0s ago): not yet
+          Paused=False NotPaused since 2026-01-01T00:01:00Z (4m0s ago): nothing pauses it
+        Events:
+          none
+        Queue and last calls are not known: nobody leads
+    "#]],
+    );
 }
 
 #[test]
@@ -186,11 +257,39 @@ fn nothing_is_promised_while_it_is_paused() {
         cluster: json!({ "spec": { "paused": true } }),
         ..Changes::default()
     };
-    check(&facts(&changes), &expect![[""]]);
+    check(
+        &facts(&changes),
+        &expect![[r#"
+        MachinistMachine team/vm (uid u)
+        State:     Paused since 2026-01-01T00:01:00Z (4m0s ago)
+        Awaited:   Paused, since 2026-01-01T00:01:00Z (4m0s ago)
+                   Cluster c is paused: nothing is done until it goes on
+        Next:      take spec.paused off Cluster c, or the annotation cluster.x-k8s.io/paused off this object, whichever is there; `clusterctl move` does so itself
+        Chain:
+          !! Cluster  c is paused (spec.paused): nothing is done to its machines
+          ok Machine  m is Running
+          ok spec     provider "sim", from MachinistMachineTemplate small
+          ok identity Secret team/account
+          !! driver   no plugin serves provider "sim": `machinist plugin list` says which do
+          ok VM       sim:///a, provisioned; its key is k
+          ok Node     n1 has joined
+        Finalizers:
+          infrastructure.machinist.dev/machine
+        Conditions:
+          Ready=True InstanceRunning since 2026-01-01T00:01:00Z (4m0s ago): the VM runs
+          Paused=True Paused since 2026-01-01T00:01:00Z (4m0s ago): Cluster c is paused: nothing is done until it goes on
+        Events:
+          none
+        Queue and last calls are not known: nobody leads
+    "#]],
+    );
     let moved =
         json!({ "metadata": { "annotations": { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } } });
     let changes = Changes { machine: merged(paused, &moved), ..Changes::default() };
-    check_next(&facts(&changes), &expect![[""]]);
+    check_next(
+        &facts(&changes),
+        &expect!["nothing: its VM lives on under the copy of this object in another management cluster"],
+    );
 }
 
 #[test]
@@ -206,18 +305,73 @@ fn before_core_deletes_the_object_its_own_steps_are_shown() {
         facts(&Changes { owner: merged(owner, more), ..Changes::default() })
     };
     let none = json!({});
-    check(&stage("DrainingNode", "Drain not completed yet:\n* Pod shop/a", &none), &expect![[""]]);
+    check(
+        &stage("DrainingNode", "Drain not completed yet:\n* Pod shop/a", &none),
+        &expect![[r#"
+        MachinistMachine team/vm (uid u)
+        State:     Provisioned since 2026-01-01T00:01:00Z (4m0s ago)
+        Awaited:   nothing
+        Next:      Cluster API's core drains its Node since 2026-01-01T00:03:00Z: Drain not completed yet: * Pod shop/a
+                   then it deletes this object, and the host deletes VM sim:///a
+        Chain:
+          ok Cluster  c has infrastructure
+          -- Machine  m is Deleting; Cluster API's core drains its Node since 2026-01-01T00:03:00Z: Drain not completed yet: * Pod shop/a
+          ok spec     provider "sim", from MachinistMachineTemplate small
+          ok identity Secret team/account
+          !! driver   no plugin serves provider "sim": `machinist plugin list` says which do
+          ok VM       sim:///a, provisioned; its key is k
+          ok Node     n1 has joined
+        Finalizers:
+          infrastructure.machinist.dev/machine
+        Conditions:
+          Ready=True InstanceRunning since 2026-01-01T00:01:00Z (4m0s ago): the VM runs
+          Paused=False NotPaused since 2026-01-01T00:01:00Z (4m0s ago): nothing pauses it
+        Events:
+          none
+        Queue and last calls are not known: nobody leads
+    "#]],
+    );
     let hooks = json!({ "metadata": { "annotations": {
         "pre-drain.delete.hook.machine.cluster.x-k8s.io/backup": "",
         "pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup": "",
     } } });
-    check_next(&stage("WaitingForPreDrainHook", "", &hooks), &expect![[""]]);
-    check_next(&stage("WaitingForPreTerminateHook", "", &hooks), &expect![[""]]);
-    check_next(&stage("WaitingForVolumeDetach", "volume v", &none), &expect![[""]]);
-    check_next(&stage("InternalError", "please check", &none), &expect![[""]]);
+    check_next(
+        &stage("WaitingForPreDrainHook", "", &hooks),
+        &expect![[r#"
+        Cluster API's core drains its Node when others have taken these annotations off the Machine: pre-drain.delete.hook.machine.cluster.x-k8s.io/backup
+        then it deletes this object, and the host deletes VM sim:///a"#]],
+    );
+    check_next(
+        &stage("WaitingForPreTerminateHook", "", &hooks),
+        &expect![[r#"
+        Cluster API's core goes on when others have taken these annotations off the Machine: pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup
+        then it deletes this object, and the host deletes VM sim:///a"#]],
+    );
+    check_next(
+        &stage("WaitingForVolumeDetach", "volume v", &none),
+        &expect![[r#"
+        Cluster API's core waits for the volumes of its Node: volume v
+        then it deletes this object, and the host deletes VM sim:///a"#]],
+    );
+    check_next(
+        &stage("InternalError", "please check", &none),
+        &expect![[r#"
+        Cluster API's core says InternalError: please check
+        then it deletes this object, and the host deletes VM sim:///a"#]],
+    );
     let silent = json!({ "status": { "conditions": null } });
-    check_next(&stage("", "", &silent), &expect![[""]]);
-    check_next(&stage("", "", &merged(silent, &hooks)), &expect![[""]]);
+    check_next(
+        &stage("", "", &silent),
+        &expect![[r#"
+        Cluster API's core has not begun with it: `kubectl get machines.cluster.x-k8s.io` and its log say why
+        then it deletes this object, and the host deletes VM sim:///a"#]],
+    );
+    check_next(
+        &stage("", "", &merged(silent, &hooks)),
+        &expect![[r#"
+        Cluster API's core drains its Node when others have taken these annotations off the Machine: pre-drain.delete.hook.machine.cluster.x-k8s.io/backup
+        then it deletes this object, and the host deletes VM sim:///a"#]],
+    );
 }
 
 #[test]
@@ -227,22 +381,46 @@ fn a_deletion_lists_what_is_left_and_what_is_in_its_way() {
         "finalizers": ["infrastructure.machinist.dev/machine", "example.com/mine"],
     } });
     let of = |machine: Value| facts(&Changes { machine, ..Changes::default() });
-    check_next(&of(deleted.clone()), &expect![[""]]);
+    check_next(
+        &of(deleted.clone()),
+        &expect![[r#"
+        VM sim:///a is deleted, and a look must show that it is gone
+        the finalizer is taken off
+        then it stays until others take their finalizers off: example.com/mine"#]],
+    );
     let refused = ready("False", "VmDeletionFailed", "the cloud refuses it");
-    check_next(&of(merged(deleted.clone(), &refused)), &expect![[""]]);
+    check_next(
+        &of(merged(deleted.clone(), &refused)),
+        &expect![[r#"
+        the host deletes VM sim:///a again; the message says what the cloud or the driver wants corrected
+        VM sim:///a is deleted, and a look must show that it is gone
+        the finalizer is taken off
+        then it stays until others take their finalizers off: example.com/mine"#]],
+    );
     let owner = json!({
         "metadata": { "deletionTimestamp": "2026-01-01T00:02:00Z" },
         "status": { "conditions": [condition("Deleting", "True", "WaitingForInfrastructureDeletion", "")] },
     });
     let own = json!({ "metadata": { "finalizers": ["infrastructure.machinist.dev/machine"] } });
     let both = Changes { machine: merged(deleted, &own), owner, ..Changes::default() };
-    check_next(&facts(&both), &expect![[""]]);
+    check_next(
+        &facts(&both),
+        &expect![[r#"
+        VM sim:///a is deleted, and a look must show that it is gone
+        the finalizer is taken off
+        the object is gone, and Cluster API's core goes on with Machine m"#]],
+    );
 }
 
 #[test]
 fn a_vm_without_a_node_is_awaited_by_core() {
     let owner = json!({ "status": { "phase": "Provisioned", "nodeRef": null } });
-    check_next(&facts(&Changes { owner, ..Changes::default() }), &expect![[""]]);
+    check_next(
+        &facts(&Changes { owner, ..Changes::default() }),
+        &expect![[r#"
+        nothing, while its VM runs
+        Cluster API's core waits for a Node whose spec.providerID is sim:///a: check the kubelet and the cloud controller manager of the workload cluster"#]],
+    );
 }
 
 #[test]
@@ -257,7 +435,10 @@ fn an_object_that_no_host_has_seen_says_so() {
 fn a_reason_of_a_later_version_is_no_riddle() {
     let machine = ready("False", "OutOfPatience", "wait");
     let facts = facts(&Changes { machine, ..Changes::default() });
-    check_next(&facts, &expect![[""]]);
+    check_next(
+        &facts,
+        &expect!["OutOfPatience is a reason of another version of the host: its message says what to do"],
+    );
 }
 
 #[test]
@@ -268,7 +449,30 @@ fn objects_that_are_not_there_or_cannot_be_read_are_named() {
         events: EventLines::Unreadable("no (403)".into()),
         ..facts(&Changes { machine: json!({ "spec": { "provider": "" } }), ..Changes::default() })
     };
-    check(&facts, &expect![[""]]);
+    check(
+        &facts,
+        &expect![[r#"
+        MachinistMachine team/vm (uid u)
+        State:     Provisioned since 2026-01-01T00:01:00Z (4m0s ago)
+        Awaited:   nothing
+        Next:      nothing, while its VM runs
+        Chain:
+          ?? Cluster  c cannot be read: no (403)
+          !! Machine  m, which owned it, is not there
+          !! spec     it names neither a provider nor a class: set one of them
+          ok identity Secret team/account
+          !! driver   no plugin serves provider "sim": `machinist plugin list` says which do
+          ok VM       sim:///a, provisioned; its key is k
+          ?? Node     only Cluster API's core knows it, by its Machine
+        Finalizers:
+          infrastructure.machinist.dev/machine
+        Conditions:
+          Ready=True InstanceRunning since 2026-01-01T00:01:00Z (4m0s ago): the VM runs
+          Paused=False NotPaused since 2026-01-01T00:01:00Z (4m0s ago): nothing pauses it
+        Events cannot be read: no (403)
+        Queue and last calls are not known: nobody leads
+    "#]],
+    );
 }
 
 #[test]
@@ -287,7 +491,83 @@ fn every_reason_of_the_host_has_a_next_step() {
         assert_eq!(InfraReason::parse(reason.as_str()), Some(reason), "a condition leads to its step");
         table.push_str(&format!("{}: {step}\n", reason.as_str()));
     }
-    expect![[""]].assert_eq(&table);
+    expect![[r#"
+        WaitingForMachine: Cluster API's core sets the owner reference; if you wrote this object yourself, write a Machine whose spec.infrastructureRef names it
+        WaitingForCluster: create the Cluster, or correct the label cluster.x-k8s.io/cluster-name; the host goes on at once
+        WaitingForClusterInfrastructureReady: the VM is created when Cluster c has infrastructure; core takes that over from MachinistCluster i, whose condition Ready says what it waits for
+        WaitingForBootstrapData: the VM is created when Machine m has bootstrap data; its condition BootstrapConfigReady says what is missing
+        CredentialsMissing: create the object that the message names, or change identityRef; the host goes on at once
+        CredentialsRefused: allow namespace team to use the credentials, as the message says, or name others in identityRef
+        CredentialsRejected: put valid credentials with all rights that the driver needs into the Secret; the host goes on at once
+        FailureDomainUnsupported: take the failure domain off the owner of Machine m, or use a driver with the interface placement; then delete Machine m, and its owner makes another one
+        NodeIdUnknown: the host asks the driver again; `machinist plugin logs` shows its log, and its author can correct node-id
+        KeyContested: take the finalizer off the object that is the copy, and delete it; then the host goes on with the other
+        Paused: take spec.paused off Cluster c, or the annotation cluster.x-k8s.io/paused off this object, whichever is there; `clusterctl move` does so itself
+        InsufficientCapacity: the host tries again, until the cloud has room; for another type or failure domain, change the template and delete Machine m, and its owner makes another one
+        InvalidSpec: correct what the message names in a MachinistMachineTemplate of another name (in the MachinistCluster, if it is about that), let the owner of Machine m use it, and delete Machine m, and its owner makes another one
+        SeveralInstances: delete the VM in the cloud that is one too many; the host goes on with the other, or delete Machine m, and its owner makes another one
+        InstancePending: the VM boots; the host looks again within seconds, and then says that it is provisioned
+        InstanceRunning: nothing, while its VM runs
+        InstanceStopped: start VM v in the cloud, or delete Machine m, and its owner makes another one
+        InstanceDeleted: delete Machine m, and its owner makes another one; a MachineHealthCheck can do that by the condition InfrastructureReady
+        InstanceNotFound: the host looks again; if VM v stays away, delete Machine m, and its owner makes another one
+        InstanceMisplaced: delete Machine m, and its owner makes another one; report it to the author of the driver
+        InvalidMachine: correct what the message names, or delete Machine m, and its owner makes another one
+        ClassMissing: correct the object that the message names; the host goes on at once
+        ClassInvalid: correct the object that the message names; the host goes on at once
+        ClassDeleting: create a MachineClass of another name, let a new template name it in classRef, and delete Machine m, and its owner makes another one
+        SecretMissing: correct the object that the message names; the host goes on at once
+        SecretRefused: correct the object that the message names; the host goes on at once
+        UserDataMissing: correct the object that the message names; the host goes on at once
+        DriverLoading: the host loads its plugins, and then goes on
+        DriverNotReady: install or repair the driver: `machinist plugin list` shows the plugins; the host goes on at once
+        DriverBroken: the host tries again; `machinist plugin logs` shows the driver's log, `machinist plugin rollback` goes back to an earlier version
+        Frozen: the host goes on when the cause in the message is over: an API server that answers, or ConfigMap machinist-freeze that you delete
+        ClaimFailed: the host writes again; if that goes on, the message says which right or policy is missing
+        BootstrapTokenFailed: Cluster API's core looks after the Node: Machine m shows what it does
+        WriteFailed: the host writes again; if that goes on, the message says which right or policy is missing
+        CloudUnreachable: the host asks the cloud again; the message says whether network, grant or cloud is to blame
+        CreationFailed: the host tries again; if the message names something in the template, change that and delete Machine m, and its owner makes another one
+        CloudWorking: the cloud works on it; the host looks again
+        CreationUnresolved: a create may have made the VM; the host looks until the cloud must show it, and only then creates again
+        InitializationFailed: the host completes VM v again; if the message names something in the template, change that and delete Machine m, and its owner makes another one
+        WaitingForNode: Cluster API's core looks after the Node: Machine m shows what it does
+        NodeNameTaken: Cluster API's core looks after the Node: Machine m shows what it does
+        VmCreated: nothing, while its VM runs
+        NodeNotReady: Cluster API's core looks after the Node: Machine m shows what it does
+        NodeHealthy: Cluster API's core looks after the Node: Machine m shows what it does
+        NodeUnhealthy: Cluster API's core looks after the Node: Machine m shows what it does
+        NodeMissing: Cluster API's core looks after the Node: Machine m shows what it does
+        JoinTimedOut: Cluster API's core looks after the Node: Machine m shows what it does
+        HealthTimedOut: Cluster API's core looks after the Node: Machine m shows what it does
+        PolicyHolds: Cluster API's core looks after the Node: Machine m shows what it does
+        PolicyUnheard: Cluster API's core looks after the Node: Machine m shows what it does
+        VmRebooted: the host looks at the VM again; if it does not come back, delete Machine m, and its owner makes another one
+        RebootFailed: the host looks at the VM again; if it does not come back, delete Machine m, and its owner makes another one
+        NodeContested: Cluster API's core looks after the Node: Machine m shows what it does
+        VmContested: take spec.providerID off the object that does not own the VM, or delete that one; then the host goes on
+        ClusterMarkDiffers: correct clusterID of the MachinistCluster, or the annotation machinist.dev/cluster-id, as the message says
+        NodeDeleting: Cluster API's core looks after the Node: Machine m shows what it does
+        ReplacementHeld: Cluster API's core looks after the Node: Machine m shows what it does
+        RebootHeld: the host looks at the VM again; if it does not come back, delete Machine m, and its owner makes another one
+        ZoneHeld: Cluster API's core looks after the Node: Machine m shows what it does
+        UpdatingInPlace: Cluster API's core looks after the Node: Machine m shows what it does
+        UpdatedInPlace: Cluster API's core looks after the Node: Machine m shows what it does
+        InPlaceUpdateFailed: Cluster API's core looks after the Node: Machine m shows what it does
+        HealthTimeoutReset: Cluster API's core looks after the Node: Machine m shows what it does
+        Failed: Cluster API's core looks after the Node: Machine m shows what it does
+        Deleting: the cloud deletes VM v; the host looks until it is gone
+        PreDrainHooks: others take their annotations off, and then the host deletes the VM
+        Draining: Cluster API's core looks after the Node: Machine m shows what it does
+        DrainFailed: Cluster API's core looks after the Node: Machine m shows what it does
+        PreTerminateHooks: others take their annotations off, and then the host deletes the VM
+        VmTerminating: the cloud deletes VM v; the host looks until it is gone
+        VmDeletionFailed: the host deletes VM v again; the message says what the cloud or the driver wants corrected
+        NodeDeletionFailed: Cluster API's core looks after the Node: Machine m shows what it does
+        FinalizerHeld: the host writes again; if that goes on, the message says which right or policy is missing
+        Deleted: nothing: the object is gone at once
+        VmDeclaredGone: nothing: the object is gone at once
+    "#]].assert_eq(&table);
 }
 
 #[test]
@@ -332,5 +612,21 @@ fn a_machine_without_anything_is_explained() {
         events: EventLines::NotShown,
         leader: Err("nobody leads".into()),
     };
-    check(&facts, &expect![[""]]);
+    check(
+        &facts,
+        &expect![[r#"
+        MachinistMachine / (uid )
+        State:     Pending
+        Awaited:   no host has written why: none has looked at it; does one run with --cluster-api for namespace , and lead?
+        Chain:
+          !! Cluster  neither its Machine nor the label cluster.x-k8s.io/cluster-name names one
+          !! Machine  no Machine of Cluster API owns it
+          !! spec     it names neither a provider nor a class: set one of them
+          -- identity neither it nor its MachinistCluster names any credentials: set identityRef, if the cloud needs some
+          ?? driver   no class chooses one
+          -- VM       none was asked for: the object has no key yet
+          ?? Node     only Cluster API's core knows it, by its Machine
+        Queue and last calls are not known: nobody leads
+    "#]],
+    );
 }

@@ -119,8 +119,9 @@ impl<'a> Grown<'a> {
         let meta = &deployment.metadata;
         let mut sets: Vec<&CoreSet> = self.sets_by_owner.owned_by(meta).collect();
         sets.sort_by_key(|set| (std::cmp::Reverse(revision(set)), name(&set.metadata)));
-        let newest = newest(&sets);
-        let role = |set: &CoreSet| if newest == Some(name(&set.metadata)) { Role::New } else { Role::Old };
+        let number = parse_revision(annotation(meta, core_annotations::REVISION));
+        let current = current(&sets, number);
+        let role = |set: &CoreSet| if current == Some(name(&set.metadata)) { Role::New } else { Role::Old };
         let nodes: Vec<SetNode> = sets.iter().map(|set| self.set(set, role(set))).collect();
         let observed = deployment.status.observed_generation;
         let facts = RolloutFacts {
@@ -135,8 +136,7 @@ impl<'a> Grown<'a> {
         DeploymentNode {
             name: name(meta).to_owned(),
             rollout: facts.rollout(&nodes),
-            revision: Some(parse_revision(annotation(meta, core_annotations::REVISION)))
-                .filter(|revision| *revision > 0),
+            revision: Some(number).filter(|number| *number > 0),
             strategy: deployment.spec.rollout.strategy.kind.clone(),
             rollback_to: None,
             notes: of_core_deployment(deployment),
@@ -221,11 +221,11 @@ fn revision(set: &CoreSet) -> i64 {
     parse_revision(annotation(&set.metadata, core_annotations::REVISION))
 }
 
-/// Returns the name of the set with the current template: core gives it the highest number, also when it has had that
-/// template before. `sets`: the highest number first.
-fn newest<'a>(sets: &[&'a CoreSet]) -> Option<&'a str> {
-    let staying = sets.iter().filter(|set| set.metadata.deletion_timestamp.is_none());
-    staying.copied().next().map(|set| name(&set.metadata))
+/// Returns the name of the set with the deployment's template: core gives both the same number. Before the deployment
+/// has one, the highest counts. `sets`: the highest number first.
+fn current<'a>(sets: &[&'a CoreSet], number: i64) -> Option<&'a str> {
+    let mut staying = sets.iter().filter(|set| set.metadata.deletion_timestamp.is_none());
+    staying.find(|set| number == 0 || revision(set) == number).map(|set| name(&set.metadata))
 }
 
 fn vm_node(machine: &MachinistMachine) -> VmNode {

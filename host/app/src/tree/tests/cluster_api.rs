@@ -135,7 +135,26 @@ fn rollout() -> ClusterApiObjects {
 
 #[test]
 fn a_cluster_shows_its_deployments_down_to_the_vms() {
-    check(&both(rollout()), &expect![[""]]);
+    check(
+        &both(rollout()),
+        &expect![[r#"
+        cluster/c  provisioned
+        ├─ kubeadmcontrolplane/cp
+        │  └─ machine/cp-1  Running 10m0s
+        │     └─ AWSMachine cp-1, of another provider
+        └─ machinedeployment/pool  rolling: 1 of 3 updated, 2 available, 3 there; revision 2; RollingUpdate
+           ├─ machineset/pool-large  new  revision 2  template large  1 wanted, 0 available
+           │  └─ machine/pool-large-1  Pending 10m0s
+           │     └─ machinistmachine/pool-large-1  Pending 11m0s
+           │           WaitingForBootstrapData (2m0s): the Machine has no bootstrap data yet
+           └─ machineset/pool-small  old  revision 1  template small  2 wanted, 2 available
+              └─ 2 × Running
+
+        MachinistMachines without a Machine
+        └─ machinistmachine/left-over  Pending 11m0s
+              of Machine gone, which is not there or names another object
+    "#]],
+    );
 }
 
 #[test]
@@ -145,7 +164,16 @@ fn a_machine_alone_shows_its_vm_and_its_node() {
     all.sets.truncate(1);
     all.machinist_machines.truncate(1);
     all.clusters = parsed(vec![cluster("c", &json!({ "spec": { "paused": true } }))]);
-    check(&both(all), &expect![[""]]);
+    check(
+        &both(all),
+        &expect![[r#"
+        cluster/c  paused
+        └─ machinedeployment/pool  paused: 1 of 3 updated, 1 available, 1 there; revision 2; RollingUpdate
+           └─ machineset/pool-small  new  revision 1  template small  2 wanted, 1 available
+              └─ machine/pool-small-1  Running 10m0s
+                 └─ machinistmachine/pool-small-1  Provisioned 2m0s  VM sim:///1  Node n1
+    "#]],
+    );
 }
 
 #[test]
@@ -177,7 +205,27 @@ fn what_is_missing_or_leaves_is_said_where_it_hangs() {
             vm("gone-1", &provided("2")),
         ]),
     };
-    check(&both(all), &expect![[""]]);
+    check(
+        &both(all),
+        &expect![[r#"
+        cluster/c  has no infrastructure yet
+        │  CredentialsMissing (2m0s): create it
+        ├─ machineset/pool-large  without a MachineDeployment  template large  1 wanted, 0 available
+        │  ├─ machine/pool-large-1  Deleting 1m0s
+        │  │  │  DrainingNode (2m0s): one pod
+        │  │  └─ machinistmachine/pool-large-1  Paused 2m0s  VM sim:///1
+        │  │        Paused (2m0s): Cluster c is paused
+        │  └─ machine/pool-large-2  Provisioning 10m0s
+        │     └─ machinistmachine/pool-large-2  is not there
+        └─ Machines without a MachineSet
+           └─ machine/gone-1  Running 10m0s
+              │  of MachineSet gone, which is not there
+              └─ machinistmachine/gone-1  Provisioned 2m0s  VM sim:///2
+
+        cluster/other  is not there
+        └─ machinedeployment/pool  rolling: 0 of 1 updated, 0 available, 0 there; revision 2; RollingUpdate
+    "#]],
+    );
 }
 
 #[test]
@@ -194,7 +242,24 @@ fn equal_machines_that_wait_are_counted_beyond_the_first() {
             (1..=9).map(|number| vm(&format!("pool-large-{number}"), &late)).collect(),
         ),
     };
-    check(&both(all), &expect![[""]]);
+    check(
+        &both(all),
+        &expect![[r#"
+        cluster/c  provisioned
+        └─ machinedeployment/pool  scaling: 9 of 9 updated, 0 available, 9 there; revision 2; RollingUpdate
+           └─ machineset/pool-large  new  revision 2  template large  9 wanted, 0 available
+              ├─ machine/pool-large-1  Provisioning 10m0s
+              │  └─ machinistmachine/pool-large-1  Pending 11m0s
+              │        InsufficientCapacity (2m0s): no more
+              ├─ machine/pool-large-2  Provisioning 10m0s
+              │  └─ machinistmachine/pool-large-2  Pending 11m0s
+              │        InsufficientCapacity (2m0s): no more
+              ├─ machine/pool-large-3  Provisioning 10m0s
+              │  └─ machinistmachine/pool-large-3  Pending 11m0s
+              │        InsufficientCapacity (2m0s): no more
+              └─ and 6 more × Provisioning: InsufficientCapacity
+    "#]],
+    );
 }
 
 #[test]
@@ -204,11 +269,29 @@ fn both_apis_stand_one_below_the_other_and_what_may_not_be_read_is_one_line() {
         clusters: parsed(vec![cluster("c", &json!({}))]),
         ..ClusterApiObjects::default()
     };
-    check(&Objects { cluster_api: Some(few), ..own }, &expect![[""]]);
+    check(
+        &Objects { cluster_api: Some(few), ..own },
+        &expect![[r#"
+        machinedeployment/workers  rolling: 0 of 1 updated, 0 available, 0 there; RollingUpdate
+
+        cluster/c  provisioned
+    "#]],
+    );
     let own = objects(vec![super::deployment("large", 1, &json!({}))], vec![], vec![]);
     let left_out = Some("The objects of Cluster API's kinds are left out: ask".to_owned());
-    check(&Objects { left_out, ..own }, &expect![[""]]);
-    check(&both(ClusterApiObjects::default()), &expect![[""]]);
+    check(
+        &Objects { left_out, ..own },
+        &expect![[r#"
+        machinedeployment/workers  rolling: 0 of 1 updated, 0 available, 0 there; RollingUpdate
+        The objects of Cluster API's kinds are left out: ask
+    "#]],
+    );
+    check(
+        &both(ClusterApiObjects::default()),
+        &expect![[r#"
+        No MachineDeployments, MachineSets, Machines, Clusters or MachinistMachines in namespace team: choose another with -n.
+    "#]],
+    );
 }
 
 #[test]
@@ -216,7 +299,12 @@ fn one_tree_of_either_api_is_shown_alone() {
     let shown =
         |subject: Subject| pick(grow(&both(rollout()), "team"), &subject).map(|forest| text(&forest, now()));
     let named = |name: &str| name.to_owned();
-    expect![[""]].assert_eq(&shown(Subject::CoreSet(named("pool-small"))).unwrap());
+    expect![[r#"
+        cluster/c  provisioned
+        └─ machineset/pool-small  old  revision 1  template small  2 wanted, 2 available
+           └─ 2 × Running
+    "#]]
+    .assert_eq(&shown(Subject::CoreSet(named("pool-small"))).unwrap());
     let pool = shown(Subject::CoreDeployment(named("pool"))).unwrap();
     assert!(pool.contains("machinedeployment/pool") && !pool.contains("kubeadmcontrolplane"), "{pool}");
     assert_eq!(shown(Subject::Any(named("pool"))).unwrap(), pool);
