@@ -21,7 +21,8 @@ pub(super) fn text(forest: &Forest, now: Timestamp) -> String {
     let roots: Vec<Branch> = deployments.chain(sets).chain(strays).chain(cluster_api).collect();
     let mut text = if roots.is_empty() { empty(forest) } else { draw(&roots) };
     if let Some(why) = &forest.left_out {
-        text.push_str(&format!("{why}\n"));
+        let gap = if roots.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{gap}{why}\n"));
     }
     text
 }

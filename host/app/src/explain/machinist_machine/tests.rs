@@ -499,23 +499,23 @@ fn every_reason_of_the_host_has_a_next_step() {
         CredentialsMissing: create the object that the message names, or change identityRef; the host goes on at once
         CredentialsRefused: allow namespace team to use the credentials, as the message says, or name others in identityRef
         CredentialsRejected: put valid credentials with all rights that the driver needs into the Secret; the host goes on at once
-        FailureDomainUnsupported: take the failure domain off the owner of Machine m, or use a driver with the interface placement; then delete Machine m, and its owner makes another one
+        FailureDomainUnsupported: take the failure domain off the owner of Machine m, or use a driver with the interface placement; then delete Machine m, so that its owner makes another one
         NodeIdUnknown: the host asks the driver again; `machinist plugin logs` shows its log, and its author can correct node-id
         KeyContested: take the finalizer off the object that is the copy, and delete it; then the host goes on with the other
         Paused: take spec.paused off Cluster c, or the annotation cluster.x-k8s.io/paused off this object, whichever is there; `clusterctl move` does so itself
-        InsufficientCapacity: the host tries again, until the cloud has room; for another type or failure domain, change the template and delete Machine m, and its owner makes another one
-        InvalidSpec: correct what the message names in a MachinistMachineTemplate of another name (in the MachinistCluster, if it is about that), let the owner of Machine m use it, and delete Machine m, and its owner makes another one
-        SeveralInstances: delete the VM in the cloud that is one too many; the host goes on with the other, or delete Machine m, and its owner makes another one
+        InsufficientCapacity: the host tries again, until the cloud has room; for another type or failure domain, change the template and delete Machine m, so that its owner makes another one
+        InvalidSpec: correct what the message names in a MachinistMachineTemplate of another name (in the MachinistCluster, if it is about that), let the owner of Machine m use it, and delete Machine m, so that its owner makes another one
+        SeveralInstances: delete the VM in the cloud that is one too many; the host goes on with the other, or delete Machine m, so that its owner makes another one
         InstancePending: the VM boots; the host looks again within seconds, and then says that it is provisioned
         InstanceRunning: nothing, while its VM runs
-        InstanceStopped: start VM v in the cloud, or delete Machine m, and its owner makes another one
-        InstanceDeleted: delete Machine m, and its owner makes another one; a MachineHealthCheck can do that by the condition InfrastructureReady
-        InstanceNotFound: the host looks again; if VM v stays away, delete Machine m, and its owner makes another one
-        InstanceMisplaced: delete Machine m, and its owner makes another one; report it to the author of the driver
-        InvalidMachine: correct what the message names, or delete Machine m, and its owner makes another one
+        InstanceStopped: start VM v in the cloud, or delete Machine m, so that its owner makes another one
+        InstanceDeleted: delete Machine m, so that its owner makes another one; a MachineHealthCheck can do that by the condition InfrastructureReady
+        InstanceNotFound: the host looks again; if VM v stays away, delete Machine m, so that its owner makes another one
+        InstanceMisplaced: delete Machine m, so that its owner makes another one; report it to the author of the driver
+        InvalidMachine: correct what the message names, or delete Machine m, so that its owner makes another one
         ClassMissing: correct the object that the message names; the host goes on at once
         ClassInvalid: correct the object that the message names; the host goes on at once
-        ClassDeleting: create a MachineClass of another name, let a new template name it in classRef, and delete Machine m, and its owner makes another one
+        ClassDeleting: create a MachineClass of another name, let a new template name it in classRef, and delete Machine m, so that its owner makes another one
         SecretMissing: correct the object that the message names; the host goes on at once
         SecretRefused: correct the object that the message names; the host goes on at once
         UserDataMissing: correct the object that the message names; the host goes on at once
@@ -527,10 +527,10 @@ fn every_reason_of_the_host_has_a_next_step() {
         BootstrapTokenFailed: Cluster API's core looks after the Node: Machine m shows what it does
         WriteFailed: the host writes again; if that goes on, the message says which right or policy is missing
         CloudUnreachable: the host asks the cloud again; the message says whether network, grant or cloud is to blame
-        CreationFailed: the host tries again; if the message names something in the template, change that and delete Machine m, and its owner makes another one
+        CreationFailed: the host tries again; if the message names something in the template, change that and delete Machine m, so that its owner makes another one
         CloudWorking: the cloud works on it; the host looks again
         CreationUnresolved: a create may have made the VM; the host looks until the cloud must show it, and only then creates again
-        InitializationFailed: the host completes VM v again; if the message names something in the template, change that and delete Machine m, and its owner makes another one
+        InitializationFailed: the host completes VM v again; if the message names something in the template, change that and delete Machine m, so that its owner makes another one
         WaitingForNode: Cluster API's core looks after the Node: Machine m shows what it does
         NodeNameTaken: Cluster API's core looks after the Node: Machine m shows what it does
         VmCreated: nothing, while its VM runs
@@ -542,14 +542,14 @@ fn every_reason_of_the_host_has_a_next_step() {
         HealthTimedOut: Cluster API's core looks after the Node: Machine m shows what it does
         PolicyHolds: Cluster API's core looks after the Node: Machine m shows what it does
         PolicyUnheard: Cluster API's core looks after the Node: Machine m shows what it does
-        VmRebooted: the host looks at the VM again; if it does not come back, delete Machine m, and its owner makes another one
-        RebootFailed: the host looks at the VM again; if it does not come back, delete Machine m, and its owner makes another one
+        VmRebooted: the host looks at the VM again; if it does not come back, delete Machine m, so that its owner makes another one
+        RebootFailed: the host looks at the VM again; if it does not come back, delete Machine m, so that its owner makes another one
         NodeContested: Cluster API's core looks after the Node: Machine m shows what it does
         VmContested: take spec.providerID off the object that does not own the VM, or delete that one; then the host goes on
         ClusterMarkDiffers: correct clusterID of the MachinistCluster, or the annotation machinist.dev/cluster-id, as the message says
         NodeDeleting: Cluster API's core looks after the Node: Machine m shows what it does
         ReplacementHeld: Cluster API's core looks after the Node: Machine m shows what it does
-        RebootHeld: the host looks at the VM again; if it does not come back, delete Machine m, and its owner makes another one
+        RebootHeld: the host looks at the VM again; if it does not come back, delete Machine m, so that its owner makes another one
         ZoneHeld: Cluster API's core looks after the Node: Machine m shows what it does
         UpdatingInPlace: Cluster API's core looks after the Node: Machine m shows what it does
         UpdatedInPlace: Cluster API's core looks after the Node: Machine m shows what it does

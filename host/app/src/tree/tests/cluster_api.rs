@@ -167,12 +167,12 @@ fn a_machine_alone_shows_its_vm_and_its_node() {
     check(
         &both(all),
         &expect![[r#"
-        cluster/c  paused
-        └─ machinedeployment/pool  paused: 1 of 3 updated, 1 available, 1 there; revision 2; RollingUpdate
-           └─ machineset/pool-small  new  revision 1  template small  2 wanted, 1 available
-              └─ machine/pool-small-1  Running 10m0s
-                 └─ machinistmachine/pool-small-1  Provisioned 2m0s  VM sim:///1  Node n1
-    "#]],
+            cluster/c  paused
+            └─ machinedeployment/pool  paused: 0 of 3 updated, 1 available, 1 there; revision 2; RollingUpdate
+               └─ machineset/pool-small  old  revision 1  template small  2 wanted, 1 available
+                  └─ machine/pool-small-1  Running 10m0s
+                     └─ machinistmachine/pool-small-1  Provisioned 2m0s  VM sim:///1  Node n1
+        "#]],
     );
 }
 
@@ -282,9 +282,10 @@ fn both_apis_stand_one_below_the_other_and_what_may_not_be_read_is_one_line() {
     check(
         &Objects { left_out, ..own },
         &expect![[r#"
-        machinedeployment/workers  rolling: 0 of 1 updated, 0 available, 0 there; RollingUpdate
-        The objects of Cluster API's kinds are left out: ask
-    "#]],
+            machinedeployment/workers  rolling: 0 of 1 updated, 0 available, 0 there; RollingUpdate
+
+            The objects of Cluster API's kinds are left out: ask
+        "#]],
     );
     check(
         &both(ClusterApiObjects::default()),
