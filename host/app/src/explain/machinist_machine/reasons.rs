@@ -20,6 +20,8 @@ pub(super) struct Names {
 pub(super) fn step(reason: InfraReason, names: &Names) -> String {
     let Names { cluster, infra_cluster, owner, vm, namespace } = names;
     let replace = format!("delete {owner}, so that its owner makes another one");
+    let renew =
+        format!("let the owner of {owner} use a template of another name, which replaces this machine");
     match reason {
         InfraReason::WaitingForMachine => {
             "Cluster API's core sets the owner reference; if you wrote this object yourself, write a Machine whose \
@@ -55,13 +57,12 @@ pub(super) fn step(reason: InfraReason, names: &Names) -> String {
             "take the finalizer off the object that is the copy, and delete it; then the host goes on with the other".to_owned()
         }
         InfraReason::Paused => paused(cluster),
-        InfraReason::InsufficientCapacity => format!(
-            "the host tries again, until the cloud has room; for another type or failure domain, change the template and {replace}"
-        ),
-        InfraReason::InvalidSpec => format!(
-            "correct what the message names in a MachinistMachineTemplate of another name (in the MachinistCluster, if it is \
-             about that), let the owner of {owner} use it, and {replace}"
-        ),
+        InfraReason::InsufficientCapacity => {
+            format!("the host tries again, until the cloud has room; for another type or failure domain, {renew}")
+        }
+        InfraReason::InvalidSpec => {
+            format!("if the message is about the MachinistCluster, correct that; else {renew}")
+        }
         InfraReason::SeveralInstances => {
             format!("delete the VM in the cloud that is one too many; the host goes on with the other, or {replace}")
         }
@@ -77,7 +78,7 @@ pub(super) fn step(reason: InfraReason, names: &Names) -> String {
             format!("the host looks again; if {vm} stays away, {replace}")
         }
         InfraReason::InstanceMisplaced => format!("{replace}; report it to the author of the driver"),
-        InfraReason::Machine(reason) => as_machine(reason, names, &replace),
+        InfraReason::Machine(reason) => as_machine(reason, names, &replace, &renew),
     }
 }
 
@@ -90,7 +91,7 @@ pub(super) fn paused(cluster: &str) -> String {
 }
 
 /// The reasons that Machines of both APIs have.
-fn as_machine(reason: MachineReason, names: &Names, replace: &str) -> String {
+fn as_machine(reason: MachineReason, names: &Names, replace: &str, renew: &str) -> String {
     let Names { owner, vm, .. } = names;
     match reason {
         MachineReason::ClassMissing
@@ -101,9 +102,9 @@ fn as_machine(reason: MachineReason, names: &Names, replace: &str) -> String {
             "correct the object that the message names; the host goes on at once".to_owned()
         }
         MachineReason::ClassDeleting => {
-            format!("create a MachineClass of another name, let a new template name it in classRef, and {replace}")
+            format!("create a MachineClass of another name, and {renew}")
         }
-        MachineReason::InvalidMachine => format!("correct what the message names, or {replace}"),
+        MachineReason::InvalidMachine => format!("correct what the message names, or {renew}"),
         MachineReason::DriverLoading => "the host loads its plugins, and then goes on".to_owned(),
         MachineReason::DriverNotReady => {
             "install or repair the driver: `machinist plugin list` shows the plugins; the host goes on at once".to_owned()
@@ -125,14 +126,14 @@ fn as_machine(reason: MachineReason, names: &Names, replace: &str) -> String {
             "the host asks the cloud again; the message says whether network, grant or cloud is to blame".to_owned()
         }
         MachineReason::CreationFailed => {
-            format!("the host tries again; if the message names something in the template, change that and {replace}")
+            format!("the host tries again; if the message is about the template, {renew}")
         }
         MachineReason::CloudWorking => "the cloud works on it; the host looks again".to_owned(),
         MachineReason::CreationUnresolved => {
             "a create may have made the VM; the host looks until the cloud must show it, and only then creates again".to_owned()
         }
         MachineReason::InitializationFailed => {
-            format!("the host completes {vm} again; if the message names something in the template, change that and {replace}")
+            format!("the host completes {vm} again; if the message is about the template, {renew}")
         }
         MachineReason::VmCreated => "nothing, while its VM runs".to_owned(),
         MachineReason::VmContested => {

@@ -38,6 +38,7 @@ metadata: { name: workers, namespace: team }
 spec:
   replicas: 1
   selector: { matchLabels: { name: workers } }
+  strategy: { type: RollingUpdate }
   template:
     metadata: { labels: { name: workers } }
     spec: { class: { kind: MachineClass, name: small } }
@@ -112,6 +113,8 @@ async fn story(lab: &Lab) -> Result<()> {
         &json["clusterApi"]["clusters"][0]["deployments"][0]["sets"][0]["machines"][0]["infrastructure"];
     ensure!(waits["machinistMachine"]["notes"][0]["reason"] == "InsufficientCapacity", "{json}");
 
+    completed(lab).await?;
+
     // A missing right is one line, and hides nothing else.
     let said = as_operator().await?;
     let line =
@@ -124,6 +127,29 @@ async fn story(lab: &Lab) -> Result<()> {
     let help = "ask an administrator for list (and for --watch watch) on clusters";
     ensure!(said.contains(help), "{said}");
     followed(lab).await
+}
+
+/// Names of both APIs are completed.
+async fn completed(lab: &Lab) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let completer = folder.path().join("kubectl_complete-machinist");
+    std::os::unix::fs::symlink(e2e::binary()?, &completer)?;
+    let offers = async |command: &str, begun: &str, expected: &str| -> Result<()> {
+        let words = [command, "-n", TEAM, begun];
+        let offered = output_of(&words, &run(&completer, &lab.plane.admin_kubeconfig(), &words).await?)?;
+        ensure!(offered == expected, "{words:?}: {offered}");
+        Ok(())
+    };
+    offers("tree", "", "cluster/c\npool\nworkers\n:4\n").await?;
+    offers("tree", "machinesets.cluster.x-k8s.io/pool-s", "machinesets.cluster.x-k8s.io/pool-small\n:4\n")
+        .await?;
+    offers(
+        "explain",
+        "machini",
+        "machinistmachine/left-over\nmachinistmachine/pool-large-1\nmachinistmachine/pool-small-1\n:4\n",
+    )
+    .await?;
+    offers("explain", "left", "left-over\n:4\n").await
 }
 
 /// A deployment `pool` in the middle of a rollout.
