@@ -38,7 +38,7 @@ metadata: { name: workers, namespace: team }
 spec:
   replicas: 1
   selector: { matchLabels: { name: workers } }
-  strategy: { type: RollingUpdate }
+  strategy: { type: RollingUpdate, rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } }
   template:
     metadata: { labels: { name: workers } }
     spec: { class: { kind: MachineClass, name: small } }
