@@ -503,8 +503,8 @@ fn every_reason_of_the_host_has_a_next_step() {
         NodeIdUnknown: the host asks the driver again; `machinist plugin logs` shows its log, and its author can correct node-id
         KeyContested: take the finalizer off the object that is the copy, and delete it; then the host goes on with the other
         Paused: take spec.paused off Cluster c, or the annotation cluster.x-k8s.io/paused off this object, whichever is there; `clusterctl move` does so itself
-        InsufficientCapacity: the host tries again, until the cloud has room; for another type or failure domain, change the template and delete Machine m, so that its owner makes another one
-        InvalidSpec: correct what the message names in a MachinistMachineTemplate of another name (in the MachinistCluster, if it is about that), let the owner of Machine m use it, and delete Machine m, so that its owner makes another one
+        InsufficientCapacity: the host tries again, until the cloud has room; for another type or failure domain, let the owner of Machine m use a template of another name, which replaces this machine
+        InvalidSpec: if the message is about the MachinistCluster, correct that; else let the owner of Machine m use a template of another name, which replaces this machine
         SeveralInstances: delete the VM in the cloud that is one too many; the host goes on with the other, or delete Machine m, so that its owner makes another one
         InstancePending: the VM boots; the host looks again within seconds, and then says that it is provisioned
         InstanceRunning: nothing, while its VM runs
@@ -512,10 +512,10 @@ fn every_reason_of_the_host_has_a_next_step() {
         InstanceDeleted: delete Machine m, so that its owner makes another one; a MachineHealthCheck can do that by the condition InfrastructureReady
         InstanceNotFound: the host looks again; if VM v stays away, delete Machine m, so that its owner makes another one
         InstanceMisplaced: delete Machine m, so that its owner makes another one; report it to the author of the driver
-        InvalidMachine: correct what the message names, or delete Machine m, so that its owner makes another one
+        InvalidMachine: correct what the message names, or let the owner of Machine m use a template of another name, which replaces this machine
         ClassMissing: correct the object that the message names; the host goes on at once
         ClassInvalid: correct the object that the message names; the host goes on at once
-        ClassDeleting: create a MachineClass of another name, let a new template name it in classRef, and delete Machine m, so that its owner makes another one
+        ClassDeleting: create a MachineClass of another name, and let the owner of Machine m use a template of another name, which replaces this machine
         SecretMissing: correct the object that the message names; the host goes on at once
         SecretRefused: correct the object that the message names; the host goes on at once
         UserDataMissing: correct the object that the message names; the host goes on at once
@@ -527,10 +527,10 @@ fn every_reason_of_the_host_has_a_next_step() {
         BootstrapTokenFailed: Cluster API's core looks after the Node: Machine m shows what it does
         WriteFailed: the host writes again; if that goes on, the message says which right or policy is missing
         CloudUnreachable: the host asks the cloud again; the message says whether network, grant or cloud is to blame
-        CreationFailed: the host tries again; if the message names something in the template, change that and delete Machine m, so that its owner makes another one
+        CreationFailed: the host tries again; if the message is about the template, let the owner of Machine m use a template of another name, which replaces this machine
         CloudWorking: the cloud works on it; the host looks again
         CreationUnresolved: a create may have made the VM; the host looks until the cloud must show it, and only then creates again
-        InitializationFailed: the host completes VM v again; if the message names something in the template, change that and delete Machine m, so that its owner makes another one
+        InitializationFailed: the host completes VM v again; if the message is about the template, let the owner of Machine m use a template of another name, which replaces this machine
         WaitingForNode: Cluster API's core looks after the Node: Machine m shows what it does
         NodeNameTaken: Cluster API's core looks after the Node: Machine m shows what it does
         VmCreated: nothing, while its VM runs
