@@ -182,3 +182,105 @@ fn as_machine(reason: MachineReason, names: &Names, replace: &str, renew: &str) 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn every_reason_of_the_host_has_a_next_step() {
+        let names = Names {
+            cluster: "Cluster c".to_owned(),
+            infra_cluster: "MachinistCluster i".to_owned(),
+            owner: "Machine m".to_owned(),
+            vm: "VM v".to_owned(),
+            namespace: "team".to_owned(),
+        };
+        let mut table = String::new();
+        for reason in InfraReason::all() {
+            let step = step(reason, &names);
+            assert!(!step.trim().is_empty() && !step.ends_with('.'), "{reason:?}: {step:?}");
+            assert_eq!(InfraReason::parse(reason.as_str()), Some(reason), "a condition leads to its step");
+            table.push_str(&format!("{}: {step}\n", reason.as_str()));
+        }
+        expect![[r#"
+            WaitingForMachine: Cluster API's core sets the owner reference; if you wrote this object yourself, write a Machine whose spec.infrastructureRef names it
+            WaitingForCluster: create the Cluster, or correct the label cluster.x-k8s.io/cluster-name; the host goes on at once
+            WaitingForClusterInfrastructureReady: the VM is created when Cluster c has infrastructure; core takes that over from MachinistCluster i, whose condition Ready says what it waits for
+            WaitingForBootstrapData: the VM is created when Machine m has bootstrap data; its condition BootstrapConfigReady says what is missing
+            CredentialsMissing: create the object that the message names, or change identityRef; the host goes on at once
+            CredentialsRefused: allow namespace team to use the credentials, as the message says, or name others in identityRef
+            CredentialsRejected: put valid credentials with all rights that the driver needs into the Secret; the host goes on at once
+            FailureDomainUnsupported: take the failure domain off the owner of Machine m, or use a driver with the interface placement; then delete Machine m, so that its owner makes another one
+            NodeIdUnknown: the host asks the driver again; `machinist plugin logs` shows its log, and its author can correct node-id
+            KeyContested: take the finalizer off the object that is the copy, and delete it; then the host goes on with the other
+            Paused: take spec.paused off Cluster c, or the annotation cluster.x-k8s.io/paused off this object, whichever is there; `clusterctl move` does so itself
+            InsufficientCapacity: the host tries again, until the cloud has room; for another type or failure domain, let the owner of Machine m use a template of another name, which replaces this machine
+            InvalidSpec: if the message is about the MachinistCluster, correct that; else let the owner of Machine m use a template of another name, which replaces this machine
+            SeveralInstances: delete the VM in the cloud that is one too many; the host goes on with the other, or delete Machine m, so that its owner makes another one
+            InstancePending: the VM boots; the host looks again within seconds, and then says that it is provisioned
+            InstanceRunning: nothing, while its VM runs
+            InstanceStopped: start VM v in the cloud, or delete Machine m, so that its owner makes another one
+            InstanceDeleted: delete Machine m, so that its owner makes another one; a MachineHealthCheck can do that by the condition InfrastructureReady
+            InstanceNotFound: the host looks again; if VM v stays away, delete Machine m, so that its owner makes another one
+            InstanceMisplaced: delete Machine m, so that its owner makes another one; report it to the author of the driver
+            InvalidMachine: correct what the message names, or let the owner of Machine m use a template of another name, which replaces this machine
+            ClassMissing: correct the object that the message names; the host goes on at once
+            ClassInvalid: correct the object that the message names; the host goes on at once
+            ClassDeleting: create a MachineClass of another name, and let the owner of Machine m use a template of another name, which replaces this machine
+            SecretMissing: correct the object that the message names; the host goes on at once
+            SecretRefused: correct the object that the message names; the host goes on at once
+            UserDataMissing: correct the object that the message names; the host goes on at once
+            DriverLoading: the host loads its plugins, and then goes on
+            DriverNotReady: install or repair the driver: `machinist plugin list` shows the plugins; the host goes on at once
+            DriverBroken: the host tries again; `machinist plugin logs` shows the driver's log, `machinist plugin rollback` goes back to an earlier version
+            Frozen: the host goes on when the cause in the message is over: an API server that answers, or ConfigMap machinist-freeze that you delete
+            ClaimFailed: the host writes again; if that goes on, the message says which right or policy is missing
+            BootstrapTokenFailed: Cluster API's core looks after the Node: Machine m shows what it does
+            WriteFailed: the host writes again; if that goes on, the message says which right or policy is missing
+            CloudUnreachable: the host asks the cloud again; the message says whether network, grant or cloud is to blame
+            CreationFailed: the host tries again; if the message is about the template, let the owner of Machine m use a template of another name, which replaces this machine
+            CloudWorking: the cloud works on it; the host looks again
+            CreationUnresolved: a create may have made the VM; the host looks until the cloud must show it, and only then creates again
+            InitializationFailed: the host completes VM v again; if the message is about the template, let the owner of Machine m use a template of another name, which replaces this machine
+            WaitingForNode: Cluster API's core looks after the Node: Machine m shows what it does
+            NodeNameTaken: Cluster API's core looks after the Node: Machine m shows what it does
+            VmCreated: nothing, while its VM runs
+            NodeNotReady: Cluster API's core looks after the Node: Machine m shows what it does
+            NodeHealthy: Cluster API's core looks after the Node: Machine m shows what it does
+            NodeUnhealthy: Cluster API's core looks after the Node: Machine m shows what it does
+            NodeMissing: Cluster API's core looks after the Node: Machine m shows what it does
+            JoinTimedOut: Cluster API's core looks after the Node: Machine m shows what it does
+            HealthTimedOut: Cluster API's core looks after the Node: Machine m shows what it does
+            PolicyHolds: Cluster API's core looks after the Node: Machine m shows what it does
+            PolicyUnheard: Cluster API's core looks after the Node: Machine m shows what it does
+            VmRebooted: the host looks at the VM again; if it does not come back, delete Machine m, so that its owner makes another one
+            RebootFailed: the host looks at the VM again; if it does not come back, delete Machine m, so that its owner makes another one
+            NodeContested: Cluster API's core looks after the Node: Machine m shows what it does
+            VmContested: take spec.providerID off the object that does not own the VM, or delete that one; then the host goes on
+            ClusterMarkDiffers: correct clusterID of the MachinistCluster, or the annotation machinist.dev/cluster-id, as the message says
+            NodeDeleting: Cluster API's core looks after the Node: Machine m shows what it does
+            ReplacementHeld: Cluster API's core looks after the Node: Machine m shows what it does
+            RebootHeld: the host looks at the VM again; if it does not come back, delete Machine m, so that its owner makes another one
+            ZoneHeld: Cluster API's core looks after the Node: Machine m shows what it does
+            UpdatingInPlace: Cluster API's core looks after the Node: Machine m shows what it does
+            UpdatedInPlace: Cluster API's core looks after the Node: Machine m shows what it does
+            InPlaceUpdateFailed: Cluster API's core looks after the Node: Machine m shows what it does
+            HealthTimeoutReset: Cluster API's core looks after the Node: Machine m shows what it does
+            Failed: Cluster API's core looks after the Node: Machine m shows what it does
+            Deleting: the cloud deletes VM v; the host looks until it is gone
+            PreDrainHooks: others take their annotations off, and then the host deletes the VM
+            Draining: Cluster API's core looks after the Node: Machine m shows what it does
+            DrainFailed: Cluster API's core looks after the Node: Machine m shows what it does
+            PreTerminateHooks: others take their annotations off, and then the host deletes the VM
+            VmTerminating: the cloud deletes VM v; the host looks until it is gone
+            VmDeletionFailed: the host deletes VM v again; the message says what the cloud or the driver wants corrected
+            NodeDeletionFailed: Cluster API's core looks after the Node: Machine m shows what it does
+            FinalizerHeld: the host writes again; if that goes on, the message says which right or policy is missing
+            Deleted: nothing: the object is gone at once
+            VmDeclaredGone: nothing: the object is gone at once
+        "#]].assert_eq(&table);
+    }
+}
