@@ -158,6 +158,14 @@ pub struct ClusterInitialization {
     pub infrastructure_provisioned: Option<bool>,
 }
 
+/// Returns name and uid of the owner of this kind of Cluster API.
+pub fn owner<'a>(metadata: &'a ObjectMeta, kind: &str) -> Option<(&'a str, &'a str)> {
+    let is_of_group = |version: &str| version.split_once('/').is_some_and(|(group, _)| group == GROUP);
+    let mut owners = metadata.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.kind == kind && is_of_group(&owner.api_version))?;
+    Some((owner.name.as_str(), owner.uid.as_str()))
+}
+
 impl OwnerMachine {
     /// Returns its condition about health or remediation of this type.
     pub fn health(&self, kind: &str) -> Option<&HealthCondition> {

@@ -1,6 +1,7 @@
 //! The kind `MachinistIdentity`: credentials of a cloud that several namespaces may use.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use schemars::JsonSchema;
@@ -104,4 +105,31 @@ pub struct IdentityReference {
     #[serde(deserialize_with = "lenient::or_empty")]
     #[schemars(extend("minLength" = 1, "maxLength" = 253))]
     pub name: String,
+}
+
+impl fmt::Display for IdentityReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.name)
+    }
+}
+
+impl IdentityReference {
+    /// Parses the text of a reference, as an annotation has it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (kind, name) = text.split_once('/')?;
+        Some(Self { kind: kind.to_owned(), name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_reads_back_from_an_annotation() {
+        let reference =
+            IdentityReference { kind: "MachinistIdentity".to_owned(), name: "account".to_owned() };
+        assert_eq!(IdentityReference::parse(&reference.to_string()), Some(reference));
+        assert_eq!(IdentityReference::parse("account"), None);
+    }
 }

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::infrastructure::cluster::MachinistCluster;
 use crate::infrastructure::identity::IdentityReference;
+use crate::infrastructure::names::annotations;
 use crate::kind::kind;
 use crate::lenient;
 use crate::machine_class::raw_object;
@@ -121,6 +123,16 @@ impl MachinistMachine {
     /// The cloud's id of the VM; an empty one is none.
     pub fn provider_id(&self) -> Option<&str> {
         self.spec.provider_id.as_deref().filter(|id| !id.is_empty())
+    }
+
+    /// The reference to its credentials: its own, else that of its cluster, else the one that was noted with its key.
+    pub fn identity(&self, cluster: Option<&MachinistCluster>) -> Option<IdentityReference> {
+        let noted = || {
+            let text = self.metadata.annotations.as_ref()?.get(annotations::IDENTITY)?;
+            IdentityReference::parse(text)
+        };
+        let of_cluster = || cluster?.spec.identity_ref.clone();
+        self.spec.identity_ref.clone().or_else(of_cluster).or_else(noted)
     }
 
     /// Whether its VM was once provided, as its status says.

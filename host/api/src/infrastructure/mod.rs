@@ -12,6 +12,7 @@
 //! | [`remediation`] | `MachinistRemediation` and its template: reboots before an owner replaces a machine |
 //! | [`cluster_api`] | the kinds of Cluster API that such a provider reads |
 //! | [`node_groups`] | the kinds of Cluster API that are node groups of cluster-autoscaler |
+//! | [`core_kinds`] | the kinds of Cluster API with the state that its core reports, for people |
 //! | [`autoscaler`] | names that cluster-autoscaler's users write on MachineDeployments of both groups |
 //! | [`names`] | labels, annotations and finalizers |
 //! | `definitions` | what their definitions have beside schemas |
@@ -19,6 +20,7 @@
 pub mod autoscaler;
 pub mod cluster;
 pub mod cluster_api;
+pub mod core_kinds;
 mod definitions;
 pub mod identity;
 pub mod machine;

@@ -37,7 +37,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use machinist_core::value::id::ObjectKey;
 use machinist_plugin_host::PluginHost;
-use machinist_runtime::machine_query::{MachineQueries, QueryError};
+use machinist_runtime::machine_query::{MachineQueries, QueriedObject, QueryError};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -143,6 +143,7 @@ fn router(admin: Admin) -> Router {
         .route_layer(from_fn_with_state(admin.clone(), guard::metrics));
     let debug = Router::new()
         .route("/debug/machines/{namespace}/{name}", get(machine))
+        .route("/debug/machinistmachines/{namespace}/{name}", get(machinist_machine))
         .route("/debug/plugins", get(plugins::plugins))
         .route("/debug/plugins/{name}/logs", get(plugins::logs))
         .merge(profile::router(admin.sources.profiling));
@@ -212,10 +213,19 @@ async fn configz() -> Json<serde_json::Value> {
 /// Answers `/debug/machines/NAMESPACE/NAME`, for `machinist explain`. The page has no secrets and no long texts of
 /// clouds.
 async fn machine(state: State<Admin>, Path((namespace, name)): Path<(String, String)>) -> Response {
-    match state.sources.insight.machine(&ObjectKey::new(namespace, name)).await {
+    details(&state, QueriedObject::Machine(ObjectKey::new(namespace, name))).await
+}
+
+/// Answers `/debug/machinistmachines/NAMESPACE/NAME` in the same way.
+async fn machinist_machine(state: State<Admin>, Path((namespace, name)): Path<(String, String)>) -> Response {
+    details(&state, QueriedObject::MachinistMachine(ObjectKey::new(namespace, name))).await
+}
+
+async fn details(admin: &Admin, object: QueriedObject) -> Response {
+    match admin.sources.insight.details(&object).await {
         Ok(insight) => Json(insight).into_response(),
         Err(QueryError::Busy) => {
-            state.sources.refusals.count(refusals::Why::DebugBusy);
+            admin.sources.refusals.count(refusals::Why::DebugBusy);
             guard::busy("too many ask about Machines at the moment")
         }
         Err(error @ (QueryError::NotRunning | QueryError::Late)) => {

@@ -31,7 +31,8 @@ pub(crate) struct PlaceFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct TreeFlags {
-    /// MachineDeployment or MachineSet: machinedeployment/NAME (mcd/NAME), machineset/NAME (mcs/NAME), or NAME for a
+    /// MachineDeployment, MachineSet or Cluster: machinedeployment/NAME (mcd/NAME), machineset/NAME (mcs/NAME),
+    /// cluster/NAME, machinedeployments.cluster.x-k8s.io/NAME or machinesets.cluster.x-k8s.io/NAME, or NAME for a
     /// MachineDeployment; default: all
     #[arg(num_args = 0..=2, value_name = "NAME")]
     pub(crate) subject: Vec<String>,

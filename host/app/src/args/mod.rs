@@ -48,17 +48,20 @@ pub(crate) enum Command {
     /// Create, build and test drivers, and replay their recorded calls
     #[command(subcommand)]
     Driver(DriverCommand),
-    /// Explain the state of a Machine: its current step, the reason it waits, since when, and the next step
+    /// Explain the state of a Machine or MachinistMachine: its current step, the reason it waits, since when, and the
+    /// next step
     ///
-    /// Reads the Machine, its class, its Node and its driver's state from the clusters. The driver's last calls and the
-    /// time of the next reconcile come from the leading host through a port-forward; if that fails, the rest is
-    /// printed.
+    /// Reads a Machine, its class, its Node and its driver's state from the clusters; of a MachinistMachine also its
+    /// Cluster, its Machine of Cluster API, its credentials (but no Secret's content) and its Events. The driver's last
+    /// calls and the time of the next reconcile come from the leading host through a port-forward; if that fails, the
+    /// rest is printed.
     Explain(Box<ExplainFlags>),
     /// Show MachineDeployments, their sets and their Machines as a tree; groups equal Machines, and gives the cause for
     /// others
     ///
     /// Reads the MachineDeployments, MachineSets and Machines of one namespace, including sets and Machines without an
-    /// owner.
+    /// owner. Where Cluster API is installed, also its Clusters with their MachineDeployments, MachineSets, Machines
+    /// and MachinistMachines.
     Tree(TreeFlags),
     /// Follow, list, undo, pause, resume and restart rollouts of MachineDeployments
     #[command(subcommand)]
@@ -146,18 +149,20 @@ pub(crate) struct ClusterFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainFlags {
-    /// Machine: machine/NAME, machines/NAME or mc/NAME
-    #[arg(required = true, num_args = 1..=3, value_name = "machine/NAME")]
+    /// Machine: machine/NAME, mc/NAME or NAME. VM of Cluster API: machinistmachine/NAME, mim/NAME, NAME, or
+    /// machines.cluster.x-k8s.io/NAME for that of this Machine
+    #[arg(required = true, num_args = 1..=3, value_name = "machine/NAME|machinistmachine/NAME")]
     pub(crate) subject: Vec<String>,
     #[command(flatten)]
     pub(crate) place: PlaceFlags,
     /// Kubeconfig of the cluster of the Nodes, or `none` if there is none; default: the cluster of the Machines
     #[arg(long, value_name = "FILE|none", value_hint = clap::ValueHint::FilePath)]
     pub(crate) target_kubeconfig: Option<String>,
-    /// Namespace of the plugins; default: the Machine's namespace
+    /// Namespace of the plugins; default: the Machine's namespace, for a MachinistMachine machinist-system
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) plugin_namespace: Option<String>,
-    /// Namespace of the host's pod; default: the Machine's namespace
+    /// Namespace of the host's pod; default: the Machine's namespace. For a MachinistMachine, also that of the host's
+    /// Lease; default: machinist-system
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) host_namespace: Option<String>,
     /// Port of the host's pod that serves /debug

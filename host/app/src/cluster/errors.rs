@@ -18,6 +18,11 @@ pub(crate) fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404 && status.reason == NOT_FOUND)
 }
 
+/// The server does not know the kind.
+pub(crate) fn is_unknown_kind(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404 && status.reason != NOT_FOUND)
+}
+
 /// Returns the error of a request with its task and the fix. `rights`: the rights that the request needs.
 pub(crate) fn explained(error: kube::Error, task: &str, rights: &str) -> anyhow::Error {
     let (code, reason, message) = match &error {
@@ -81,6 +86,7 @@ mod tests {
         };
         let error = kube::Error::Api(Box::new(status));
         assert_eq!(is_missing(&error), reason == NOT_FOUND);
+        assert_eq!(is_unknown_kind(&error), code == 404 && reason != NOT_FOUND);
         let message_of = explained(error, "list MachineSets", "list on machinesets").to_string();
         assert_eq!(message_of, expected);
     }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-pub(crate) use errors::{explained, instead, is_missing, message_of};
+pub(crate) use errors::{explained, instead, is_missing, is_unknown_kind, message_of};
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
@@ -41,10 +41,16 @@ impl Cluster {
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
+        self.try_list().await.map_err(|error| explained(error, &self.list_task::<K>(), rights))
+    }
+
+    /// As [`Self::list`], with the error as the server has given it.
+    pub(crate) async fn try_list<K>(&self) -> std::result::Result<Vec<K>, kube::Error>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
         let api: Api<DeserializeGuard<K>> = Api::namespaced(self.client.clone(), &self.namespace);
-        let task = format!("list {}s of namespace {}", K::kind(&()), self.namespace);
-        let listed =
-            api.list(&ListParams::default()).await.map_err(|error| explained(error, &task, rights))?;
+        let listed = api.list(&ListParams::default()).await?;
         let objects = listed.items.into_iter().filter_map(|item| match item.0 {
             Ok(object) => Some(object),
             Err(invalid) => {
@@ -58,6 +64,11 @@ impl Cluster {
             }
         });
         Ok(objects.collect())
+    }
+
+    /// Describes the list of a kind, for errors.
+    pub(crate) fn list_task<K: Resource<DynamicType = ()>>(&self) -> String {
+        format!("list {}s of namespace {}", K::kind(&()), self.namespace)
     }
 }
 

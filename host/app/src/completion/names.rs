@@ -9,6 +9,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Resource};
+use machinist_api::infrastructure::MachinistMachine;
+use machinist_api::infrastructure::core_kinds::{CoreCluster, CoreDeployment, CoreMachine, CoreSet};
 use machinist_api::names::labels::PLUGIN;
 use machinist_api::{Machine, MachineDeployment, MachineSet};
 use machinist_plugin_host::PluginKeys;
@@ -36,24 +38,66 @@ async fn asked(question: &Question) -> Option<Vec<String>> {
     if let Some(command) = question.command.strip_prefix("plugin ") {
         return plugins(question, command).await;
     }
-    let (prefix, begun) = match question.begun.rsplit_once('/') {
-        Some((kind, begun)) => (format!("{kind}/"), begun),
-        // A Machine is named with its kind, which somebody has begun to type.
-        None if question.command == "explain" && "machine".starts_with(&question.begun) => {
-            ("machine/".to_owned(), "")
-        }
-        None => (String::new(), question.begun.as_str()),
-    };
     let cluster = reach(&place(question)).await.ok()?;
-    let names = match Kind::parse(prefix.trim_end_matches('/')) {
-        Kind::Machine => list::<Machine>(&cluster).await?,
-        Kind::Set => list::<MachineSet>(&cluster).await?,
-        Kind::Deployment => list::<MachineDeployment>(&cluster).await?,
-        Kind::Other(none) if none.is_empty() => list::<MachineDeployment>(&cluster).await?,
-        Kind::Node | Kind::PodDeployment | Kind::Other(_) => return None,
+    let cluster = &cluster;
+    let lists = sources(&question.command, &question.begun).into_iter().map(|source| async move {
+        let names = source.list(cluster).await.unwrap_or_default();
+        let fit = names.into_iter().filter(|name| name.starts_with(source.begun));
+        fit.map(|name| format!("{}{name}", source.prefix)).collect::<Vec<_>>()
+    });
+    let all: BTreeSet<String> = futures::future::join_all(lists).await.into_iter().flatten().collect();
+    Some(all.into_iter().collect())
+}
+
+/// A kind whose names complete a word.
+#[derive(Debug, PartialEq, Eq)]
+struct Source<'a> {
+    kind: Kind,
+    /// The part of the word before the name.
+    prefix: String,
+    /// The beginning of the name.
+    begun: &'a str,
+}
+
+/// Returns the kinds whose names complete a word: the one that is written, else all that the command takes.
+fn sources<'a>(command: &str, begun: &'a str) -> Vec<Source<'a>> {
+    if let Some((kind, name)) = begun.rsplit_once('/') {
+        return vec![Source { kind: Kind::parse(kind), prefix: format!("{kind}/"), begun: name }];
+    }
+    let plain = |kind| Source { kind, prefix: String::new(), begun };
+    // The kind itself has been begun.
+    let with_kind = |word: &str, kind: Kind| {
+        word.starts_with(begun).then(|| Source { kind, prefix: format!("{word}/"), begun: "" })
     };
-    let fit = names.into_iter().filter(|name| name.starts_with(begun));
-    Some(fit.map(|name| format!("{prefix}{name}")).collect())
+    match command {
+        "explain" => {
+            let kinds = [("machine", Kind::Machine), ("machinistmachine", Kind::MachinistMachine)];
+            let begun: Vec<Source<'_>> =
+                kinds.into_iter().filter_map(|(word, kind)| with_kind(word, kind)).collect();
+            if begun.is_empty() { vec![plain(Kind::Machine), plain(Kind::MachinistMachine)] } else { begun }
+        }
+        "tree" => [plain(Kind::Deployment), plain(Kind::CoreDeployment)]
+            .into_iter()
+            .chain(with_kind("cluster", Kind::Cluster))
+            .collect(),
+        _ => vec![plain(Kind::Deployment)],
+    }
+}
+
+impl Source<'_> {
+    async fn list(&self, cluster: &Cluster) -> Option<Vec<String>> {
+        match self.kind {
+            Kind::Machine => list::<Machine>(cluster).await,
+            Kind::Set => list::<MachineSet>(cluster).await,
+            Kind::Deployment => list::<MachineDeployment>(cluster).await,
+            Kind::Cluster => list::<CoreCluster>(cluster).await,
+            Kind::CoreDeployment => list::<CoreDeployment>(cluster).await,
+            Kind::CoreSet => list::<CoreSet>(cluster).await,
+            Kind::CoreMachine => list::<CoreMachine>(cluster).await,
+            Kind::MachinistMachine => list::<MachinistMachine>(cluster).await,
+            Kind::Node | Kind::PodDeployment | Kind::Other(_) => None,
+        }
+    }
 }
 
 /// Plugins by the name that `plugin list` shows, or their ConfigMaps where those are meant.
@@ -112,6 +156,28 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_is_completed_by_names_of_both_apis() {
+        let of = |command: &str, begun: &str| -> Vec<(Kind, String, String)> {
+            let sources = sources(command, begun).into_iter();
+            sources.map(|source| (source.kind, source.prefix, source.begun.to_owned())).collect()
+        };
+        let one = |kind: Kind, prefix: &str, begun: &str| (kind, prefix.to_owned(), begun.to_owned());
+        let (machine, vm) = (Kind::Machine, Kind::MachinistMachine);
+        let both = [one(machine.clone(), "machine/", ""), one(vm.clone(), "machinistmachine/", "")];
+        assert_eq!(of("explain", "machi"), both);
+        assert_eq!(of("explain", "machini"), [one(vm.clone(), "machinistmachine/", "")]);
+        assert_eq!(of("explain", "mim/w"), [one(vm.clone(), "mim/", "w")]);
+        assert_eq!(of("explain", "w"), [one(machine, "", "w"), one(vm, "", "w")]);
+        let (own, core) = (Kind::Deployment, Kind::CoreDeployment);
+        let both = [one(own.clone(), "", "w"), one(core.clone(), "", "w")];
+        assert_eq!(of("tree", "w"), both);
+        assert_eq!(of("tree", "cl").last(), Some(&one(Kind::Cluster, "cluster/", "")));
+        let written = "machinedeployments.cluster.x-k8s.io/";
+        assert_eq!(of("tree", &format!("{written}w")), [one(core, written, "w")]);
+        assert_eq!(of("rollout status", "w"), [one(own, "", "w")]);
+    }
 
     #[test]
     fn plugins_are_offered_once_by_name_and_their_configmaps_where_those_are_meant() {

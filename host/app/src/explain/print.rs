@@ -5,8 +5,8 @@ use std::fmt::Write;
 use comfy_table::Table;
 use jiff::{SignedDuration, Timestamp};
 
-use super::chain::{Explanation, LinkState};
-use super::next::short;
+use super::explanation::{EventLine, EventLines, Explanation, LinkState};
+use super::turn::short;
 use crate::output;
 
 pub(super) fn text(explanation: &Explanation, now: Timestamp) -> String {
@@ -17,14 +17,15 @@ pub(super) fn text(explanation: &Explanation, now: Timestamp) -> String {
 }
 
 fn write(out: &mut String, explanation: &Explanation, now: Timestamp) -> std::fmt::Result {
-    writeln!(out, "Machine {}/{} (uid {})", explanation.namespace, explanation.name, explanation.uid)?;
+    let Explanation { kind, namespace, name, uid, .. } = explanation;
+    writeln!(out, "{kind} {namespace}/{name} (uid {uid})")?;
     let since = explanation.state_since.map(|at| format!(" since {}", ago(at, now))).unwrap_or_default();
     writeln!(out, "State:     {}{since}", explanation.state)?;
     if let Some(at) = explanation.deletion_asked {
         writeln!(out, "Deletion:  asked for {}", ago(at, now))?;
     }
-    match &explanation.awaited {
-        Some(awaited) => {
+    match (&explanation.awaited, &explanation.unwritten) {
+        (Some(awaited), _) => {
             writeln!(out, "Awaited:   {}, since {}", awaited.reason, ago(awaited.since, now))?;
             writeln!(out, "           {}", awaited.message)?;
             if explanation.is_from_memory {
@@ -32,18 +33,14 @@ fn write(out: &mut String, explanation: &Explanation, now: Timestamp) -> std::fm
                 writeln!(out, "           (from the memory of {leader}: the CRDs have no status.machinist)")?;
             }
         }
-        None if explanation.conditions.is_empty() && !explanation.is_from_memory => {
-            writeln!(
-                out,
-                "Awaited:   no host has written why: none has looked at it, or the CRDs have no status.machinist"
-            )?;
-        }
-        None => writeln!(out, "Awaited:   nothing")?,
+        (None, Some(why)) => writeln!(out, "Awaited:   no host has written why: {why}")?,
+        (None, None) => writeln!(out, "Awaited:   nothing")?,
     }
     for (number, next) in explanation.next.iter().enumerate() {
         writeln!(out, "{}{next}", if number == 0 { "Next:      " } else { "           " })?;
     }
     writeln!(out, "Chain:")?;
+    let width = explanation.chain.iter().map(|link| link.what.len()).fold(7, usize::max);
     for link in &explanation.chain {
         let mark = match link.state {
             LinkState::Good => "ok",
@@ -51,7 +48,10 @@ fn write(out: &mut String, explanation: &Explanation, now: Timestamp) -> std::fm
             LinkState::Bad => "!!",
             LinkState::Unknown => "??",
         };
-        writeln!(out, "  {mark} {:<7} {}", link.what, link.says)?;
+        writeln!(out, "  {mark} {:<width$} {}", link.what, link.says)?;
+    }
+    if !explanation.finalizers.is_empty() {
+        writeln!(out, "Finalizers:\n  {}", explanation.finalizers.join("\n  "))?;
     }
     if let Some(last) = &explanation.last_operation {
         writeln!(out, "Last operation:\n  {last}")?;
@@ -61,6 +61,17 @@ fn write(out: &mut String, explanation: &Explanation, now: Timestamp) -> std::fm
         for line in &explanation.conditions {
             let since = ago(line.since, now);
             writeln!(out, "  {}={} {} since {since}: {}", line.kind, line.status, line.reason, line.message)?;
+        }
+    }
+    match &explanation.events {
+        EventLines::NotShown => {}
+        EventLines::Unreadable(why) => writeln!(out, "Events cannot be read: {why}")?,
+        EventLines::Read(events) if events.is_empty() => writeln!(out, "Events:\n  none")?,
+        EventLines::Read(events) => {
+            writeln!(out, "Events:")?;
+            for event in events {
+                writeln!(out, "  {}", line(event, now))?;
+            }
         }
     }
     match (&explanation.leader, &explanation.queue, &explanation.leader_unreachable) {
@@ -76,6 +87,13 @@ fn write(out: &mut String, explanation: &Explanation, now: Timestamp) -> std::fm
         (_, _, None) => {}
     }
     Ok(())
+}
+
+fn line(event: &EventLine, now: Timestamp) -> String {
+    let EventLine { at, kind, reason, message, count } = event;
+    let at = at.map(|at| format!("{} ", ago(at, now))).unwrap_or_default();
+    let times = if *count > 1 { format!(" × {count}") } else { String::new() };
+    format!("{at}{kind} {reason}{times}: {message}")
 }
 
 fn calls(queue: &machinist_runtime::machine_query::MachineDetails, now: Timestamp) -> Table {

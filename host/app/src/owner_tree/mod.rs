@@ -1,15 +1,20 @@
-//! The sets of a deployment, and notes about them. Pure.
+//! The sets of a deployment, and notes about objects. Pure.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `sets` | which sets belong to a deployment, and which has its template; compares and prints templates |
 //! | `notes` | the conditions of an object that needs attention |
+//! | `core_notes` | the same of the kinds of Cluster API, and of MachinistMachines |
+//! | `vm_state` | where a MachinistMachine is in its life |
 
+pub(crate) mod core_notes;
 mod notes;
 mod sets;
+mod vm_state;
 
 pub(crate) use notes::{Note, of_deployment, of_machine, of_set};
 pub(crate) use sets::{Sets, is_same, revision, template_of, text};
+pub(crate) use vm_state::{VmState, vm_state};
 
 use kube::core::ObjectMeta;
 

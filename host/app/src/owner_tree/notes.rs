@@ -26,6 +26,12 @@ fn note(reason: Option<&str>, message: Option<&str>, since: Option<Timestamp>) -
     Note { reason: text(reason), message: text(message), since }
 }
 
+impl Note {
+    pub(super) fn of(condition: &Condition) -> Self {
+        note(Some(&condition.reason), Some(&condition.message), Some(condition.last_transition_time.0))
+    }
+}
+
 /// Notes from Machinist's conditions; `None` without a condition Ready.
 fn own(conditions: &[Condition]) -> Option<Vec<Note>> {
     let is_shown = |condition: &&Condition| {
@@ -33,9 +39,7 @@ fn own(conditions: &[Condition]) -> Option<Vec<Note>> {
             || (condition.type_ == SetOwnConditionKind::Overlapping.as_str() && condition.status == "True")
     };
     let has_ready = conditions.iter().any(|condition| condition.type_ == READY);
-    let shown = conditions.iter().filter(is_shown).map(|condition| {
-        note(Some(&condition.reason), Some(&condition.message), Some(condition.last_transition_time.0))
-    });
+    let shown = conditions.iter().filter(is_shown).map(Note::of);
     has_ready.then(|| shown.collect())
 }
 

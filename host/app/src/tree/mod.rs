@@ -1,8 +1,11 @@
-//! `machinist tree`: deployments with their sets and Machines.
+//! `machinist tree`: MachineDeployments with their sets and Machines, and those of Cluster API with their Clusters and
+//! MachinistMachines.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `follow` | follows a namespace by watches |
+//! | `objects` | the objects of a namespace |
+//! | `list` | lists them |
+//! | `follow` | follows them by watches |
 //! | `grow` | objects to trees |
 //! | `model` | the trees, as `-o json` prints them |
 //! | `pick` | which trees are shown |
@@ -10,7 +13,9 @@
 
 mod follow;
 mod grow;
+mod list;
 mod model;
+mod objects;
 mod pick;
 mod print;
 
@@ -24,26 +29,25 @@ use jiff::Timestamp;
 
 use crate::args::invocation_name::InvocationName;
 use crate::args::{Output, TreeFlags};
-use crate::cluster::{Cluster, reach};
+use crate::cluster::reach;
 use crate::output::flush;
 
-use grow::{Objects, grow};
+use grow::grow;
 use model::Forest;
+use objects::Objects;
 use pick::Subject;
-
-/// The rights that the command needs.
-const RIGHTS: &str = "list (and for --watch watch) on machinedeployments, machinesets and machines";
 
 pub(crate) async fn tree(flags: TreeFlags, invoked_as: InvocationName) -> Result<()> {
     let subject = Subject::parse(&flags.subject, invoked_as.program())?;
     let cluster = reach(&flags.place).await?;
     let shown = |objects: &Objects| pick::pick(grow(objects, &cluster.namespace), &subject);
-    let mut last = shown(&gather(&cluster).await?)?;
+    let objects = list::list(&cluster).await?;
+    let mut last = shown(&objects)?;
     if !flags.watch {
         return print(&last, flags.output);
     }
     print_again(&last, flags.output)?;
-    let mut follower = follow::follow(&cluster).await?;
+    let mut follower = follow::follow(&cluster, &objects).await?;
     loop {
         // A shown object that is deleted ends the command with an error.
         let forest = shown(&follower.objects())?;
@@ -53,13 +57,6 @@ pub(crate) async fn tree(flags: TreeFlags, invoked_as: InvocationName) -> Result
         }
         follower.changed().await?;
     }
-}
-
-/// All objects of the three kinds.
-async fn gather(cluster: &Cluster) -> Result<Objects> {
-    let (deployments, sets, machines) =
-        tokio::try_join!(cluster.list(RIGHTS), cluster.list(RIGHTS), cluster.list(RIGHTS))?;
-    Ok(Objects { deployments, sets, machines })
 }
 
 /// Somebody reads the screen, where times go on.

@@ -1,10 +1,12 @@
-//! Prints the tree of a namespace as text.
+//! Prints the trees of a namespace as text.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::model::{DeploymentNode, Forest, MachineNode, Role, SetNode};
+use super::model::{
+    ClusterApiForest, ClusterNode, DeploymentNode, Forest, Infrastructure, MachineNode, Role, SetNode, VmNode,
+};
 use crate::explain::short;
 use crate::owner_tree::Note;
 
@@ -14,20 +16,65 @@ const SHOWN: usize = 3;
 pub(super) fn text(forest: &Forest, now: Timestamp) -> String {
     let deployments = forest.deployments.iter().map(|deployment| deployment_branch(deployment, now));
     let sets = forest.sets.iter().map(|set| set_branch(set, true, now));
-    let strays = Branch {
-        line: "Machines without a MachineSet".to_owned(),
-        notes: Vec::new(),
-        children: machines(&forest.machines, now),
-    };
-    let strays = (!forest.machines.is_empty()).then_some(strays);
-    let roots: Vec<Branch> = deployments.chain(sets).chain(strays).collect();
-    if roots.is_empty() {
-        return format!(
-            "No MachineDeployments, MachineSets or Machines in namespace {}: choose another with -n.\n",
-            forest.namespace
-        );
+    let strays = strays(&forest.machines, now);
+    let cluster_api = forest.cluster_api.iter().flat_map(|forest| cluster_api(forest, now));
+    let roots: Vec<Branch> = deployments.chain(sets).chain(strays).chain(cluster_api).collect();
+    let mut text = if roots.is_empty() { empty(forest) } else { draw(&roots) };
+    if let Some(why) = &forest.left_out {
+        let gap = if roots.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{gap}{why}\n"));
     }
-    draw(&roots)
+    text
+}
+
+fn empty(forest: &Forest) -> String {
+    let kinds = match forest.cluster_api {
+        None => "MachineDeployments, MachineSets or Machines",
+        Some(_) => "MachineDeployments, MachineSets, Machines, Clusters or MachinistMachines",
+    };
+    format!("No {kinds} in namespace {}: choose another with -n.\n", forest.namespace)
+}
+
+/// Machines that are in no set.
+fn strays(machines: &[MachineNode], now: Timestamp) -> Option<Branch> {
+    let line = "Machines without a MachineSet".to_owned();
+    (!machines.is_empty()).then(|| Branch {
+        line,
+        notes: Vec::new(),
+        children: machine_branches(machines, now),
+    })
+}
+
+fn cluster_api(forest: &ClusterApiForest, now: Timestamp) -> Vec<Branch> {
+    let vms = &forest.machinist_machines;
+    let strays = Branch {
+        line: "MachinistMachines without a Machine".to_owned(),
+        notes: Vec::new(),
+        children: grouped(vms, |_| false, |vm| (vm.state.as_str().to_owned(), vm_reasons(vm)), &|vm| {
+            vm_branch(vm, None, now)
+        }),
+    };
+    let clusters = forest.clusters.iter().map(|cluster| cluster_branch(cluster, now));
+    clusters.chain((!vms.is_empty()).then_some(strays)).collect()
+}
+
+fn cluster_branch(cluster: &ClusterNode, now: Timestamp) -> Branch {
+    let mut line = format!("cluster/{}  {}", cluster.name, cluster.state.as_str());
+    if let Some(asked) = cluster.deletion_asked {
+        line.push_str(&format!("; being deleted {}", age(asked, now)));
+    }
+    let owners = cluster.owners.iter().map(|owner| Branch {
+        line: format!("{}/{}", owner.kind.to_lowercase(), owner.name),
+        notes: Vec::new(),
+        children: machine_branches(&owner.machines, now),
+    });
+    let deployments = cluster.deployments.iter().map(|deployment| deployment_branch(deployment, now));
+    let sets = cluster.sets.iter().map(|set| set_branch(set, true, now));
+    Branch {
+        line,
+        notes: sentences(&cluster.notes, now),
+        children: owners.chain(deployments).chain(sets).chain(strays(&cluster.machines, now)).collect(),
+    }
 }
 
 fn deployment_branch(deployment: &DeploymentNode, now: Timestamp) -> Branch {
@@ -43,7 +90,7 @@ fn deployment_branch(deployment: &DeploymentNode, now: Timestamp) -> Branch {
     if !deployment.strategy.is_empty() {
         line.push_str(&format!("; {}", deployment.strategy));
     }
-    let mut notes: Vec<String> = deployment.notes.iter().map(|note| sentence(note, now)).collect();
+    let mut notes = sentences(&deployment.notes, now);
     match deployment.rollback_to {
         Some(0) => {
             notes.push("is to return to the revision before the current one (spec.rollbackTo)".to_owned());
@@ -85,33 +132,45 @@ fn set_branch(set: &SetNode, is_root: bool, now: Timestamp) -> Branch {
     if !set.class.is_empty() {
         parts.push(format!("class {}", set.class));
     }
+    parts.extend(set.template.as_ref().map(|template| format!("template {template}")));
     parts.push(format!("{} wanted, {} available", set.wanted, set.available));
     Branch {
         line: parts.join("  "),
-        notes: set.notes.iter().map(|note| sentence(note, now)).collect(),
-        children: machines(&set.machines, now),
+        notes: sentences(&set.notes, now),
+        children: machine_branches(&set.machines, now),
     }
 }
 
-/// Counts equal Machines, and shows the first of those that need attention.
-fn machines(machines: &[MachineNode], now: Timestamp) -> Vec<Branch> {
-    let (well, unusual): (Vec<&MachineNode>, Vec<&MachineNode>) =
-        machines.iter().partition(|machine| machine.is_well());
-    let mut counted: BTreeMap<&str, Vec<&MachineNode>> = BTreeMap::new();
-    for machine in well {
-        counted.entry(&machine.state).or_default().push(machine);
+fn machine_branches(machines: &[MachineNode], now: Timestamp) -> Vec<Branch> {
+    grouped(machines, MachineNode::is_well, |machine| (state(machine), reasons(machine)), &|machine| {
+        machine_branch(machine, now)
+    })
+}
+
+/// Counts equal objects, and shows the first of those that need attention. `group`: the state and the reasons by which
+/// they are equal.
+fn grouped<T>(
+    all: &[T],
+    is_well: impl Fn(&T) -> bool,
+    group: impl Fn(&T) -> (String, String),
+    branch: &dyn Fn(&T) -> Branch,
+) -> Vec<Branch> {
+    let (well, unusual): (Vec<&T>, Vec<&T>) = all.iter().partition(|object| is_well(object));
+    let mut counted: BTreeMap<String, Vec<&T>> = BTreeMap::new();
+    for object in well {
+        counted.entry(group(object).0).or_default().push(object);
     }
-    let mut groups: BTreeMap<(String, String), Vec<&MachineNode>> = BTreeMap::new();
-    for machine in unusual {
-        groups.entry((state(machine), reasons(machine))).or_default().push(machine);
+    let mut groups: BTreeMap<(String, String), Vec<&T>> = BTreeMap::new();
+    for object in unusual {
+        groups.entry(group(object)).or_default().push(object);
     }
     let counted = counted.into_iter().map(|(state, group)| match group.as_slice() {
-        [one] => machine_branch(one, now),
+        [one] => branch(one),
         _ => Branch::leaf(format!("{} × {state}", group.len())),
     });
     let mut branches: Vec<Branch> = counted.collect();
     for ((state, reasons), group) in groups {
-        branches.extend(group.iter().take(SHOWN).map(|machine| machine_branch(machine, now)));
+        branches.extend(group.iter().take(SHOWN).map(|object| branch(object)));
         let more = group.len().saturating_sub(SHOWN);
         if more > 0 {
             let why = if reasons.is_empty() { String::new() } else { format!(": {reasons}") };
@@ -127,7 +186,7 @@ fn machine_branch(machine: &MachineNode, now: Timestamp) -> Branch {
     if let Some(since) = since {
         line.push_str(&format!(" {}", age(since, now)));
     }
-    let mut notes: Vec<String> = machine.notes.iter().map(|note| sentence(note, now)).collect();
+    let mut notes = sentences(&machine.notes, now);
     if let Some(until) = machine.preserved_until {
         notes.push(format!("preserved until {until:.0}"));
     }
@@ -137,13 +196,43 @@ fn machine_branch(machine: &MachineNode, now: Timestamp) -> Branch {
     if let Some(owner) = &machine.orphan_of {
         notes.push(format!("of {owner}, which is not there"));
     }
+    let child = machine.infrastructure.as_ref().map(|infrastructure| match infrastructure {
+        Infrastructure::MachinistMachine(vm) => vm_branch(vm, machine.node.as_deref(), now),
+        Infrastructure::Missing(name) => Branch::leaf(format!("machinistmachine/{name}  is not there")),
+        Infrastructure::Foreign(object) => Branch::leaf(format!("{object}, of another provider")),
+    });
+    Branch { line, notes, children: child.into_iter().collect() }
+}
+
+fn vm_branch(vm: &VmNode, node: Option<&str>, now: Timestamp) -> Branch {
+    let mut line = format!("machinistmachine/{}  {}", vm.name, vm.state.as_str());
+    if let Some(since) = vm.deletion_asked.or(vm.since) {
+        line.push_str(&format!(" {}", age(since, now)));
+    }
+    if let Some(id) = &vm.provider_id {
+        line.push_str(&format!("  VM {id}"));
+    }
+    if let Some(node) = node {
+        line.push_str(&format!("  Node {node}"));
+    }
+    let mut notes = sentences(&vm.notes, now);
+    if let Some(owner) = &vm.orphan_of {
+        notes.push(format!("of {owner}, which is not there or names another object"));
+    }
     Branch { line, notes, children: Vec::new() }
+}
+
+/// The reasons by which MachinistMachines are grouped.
+fn vm_reasons(vm: &VmNode) -> String {
+    vm.notes.iter().map(|note| note.reason.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The phase, and the deletion where the phase does not show it.
 fn state(machine: &MachineNode) -> String {
     match machine.deletion_asked {
-        Some(_) if machine.state != "Terminating" => format!("{}, being deleted", machine.state),
+        Some(_) if !matches!(machine.state.as_str(), "Terminating" | "Deleting") => {
+            format!("{}, being deleted", machine.state)
+        }
         Some(_) | None => machine.state.clone(),
     }
 }
@@ -154,7 +243,16 @@ fn reasons(machine: &MachineNode) -> String {
     let preserved = machine.preserved_until.map(|_| "preserved");
     let marked = machine.is_marked.then_some("goes first when its set gets smaller");
     let orphan = machine.orphan_of.as_ref().map(|_| "its owner is not there");
-    notes.chain(preserved).chain(marked).chain(orphan).collect::<Vec<_>>().join(", ")
+    let vm = machine.infrastructure.as_ref().and_then(|infrastructure| match infrastructure {
+        Infrastructure::MachinistMachine(vm) => Some(vm_reasons(vm)).filter(|reasons| !reasons.is_empty()),
+        Infrastructure::Missing(_) => Some("its MachinistMachine is not there".to_owned()),
+        Infrastructure::Foreign(_) => None,
+    });
+    notes.chain(preserved).chain(marked).chain(orphan).chain(vm.as_deref()).collect::<Vec<_>>().join(", ")
+}
+
+fn sentences(notes: &[Note], now: Timestamp) -> Vec<String> {
+    notes.iter().map(|note| sentence(note, now)).collect()
 }
 
 fn sentence(note: &Note, now: Timestamp) -> String {

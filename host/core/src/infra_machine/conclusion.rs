@@ -10,11 +10,12 @@ use crate::driver::error::Code;
 use crate::driver::{Address, VmState, is_not_found};
 use crate::machine::node::health::ConditionStatus;
 use crate::machine::{
-    MachineConclusion, MachineConditionKind, MachineProgress, MachineReason, Requeue, Severity, StatusChange,
+    MachineConclusion, MachineConditionKind, MachineProgress, MachineReason, Requeue, StatusChange,
 };
 use crate::scheduling::retry::RetryPolicy;
 use crate::scheduling::vm_checks::VM_FOUND;
 use crate::value::id::FailureDomain;
+use crate::value::words::reasons;
 
 use super::addresses;
 use super::facts::{InfraMachineView, ReportedReady};
@@ -54,99 +55,53 @@ pub struct InfraStatus {
     pub last_known_state: Option<String>,
 }
 
-/// The reason of `Ready`, stable once released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum InfraReason {
-    /// Its Machine of Cluster API is not known yet.
-    WaitingForMachine,
-    /// The Cluster does not exist, or is not named.
-    WaitingForCluster,
-    WaitingForClusterInfrastructure,
-    WaitingForBootstrapData,
-    /// The credentials do not exist.
-    CredentialsMissing,
-    /// The credentials may not be used in this namespace.
-    CredentialsRefused,
-    /// The cloud does not accept the credentials.
-    CredentialsRejected,
-    /// The driver does not honour a failure domain that is asked for.
-    FailureDomainUnsupported,
-    /// The driver does not say which id the VM's Node has.
-    NodeIdUnknown,
-    /// Another object has the same key.
-    KeyContested,
-    Paused,
-    InsufficientCapacity,
-    /// The cloud or the driver refuses what the spec asks for.
-    InvalidSpec,
-    /// The cloud shows several VMs of this machine.
-    SeveralInstances,
-    InstancePending,
-    InstanceRunning,
-    InstanceStopped,
-    /// The VM was removed by others.
-    InstanceDeleted,
-    /// The cloud does not show a VM whose id is stored.
-    InstanceNotFound,
-    /// The VM is in another failure domain than asked for.
-    InstanceMisplaced,
+reasons! {
+    /// The reason of `Ready`, stable once released.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum InfraReason {
+        /// Its Machine of Cluster API is not known yet.
+        WaitingForMachine = Normal "WaitingForMachine",
+        /// The Cluster does not exist, or is not named.
+        WaitingForCluster = Normal "WaitingForCluster",
+        WaitingForClusterInfrastructure = Normal "WaitingForClusterInfrastructureReady",
+        WaitingForBootstrapData = Normal "WaitingForBootstrapData",
+        /// The credentials do not exist.
+        CredentialsMissing = Warning "CredentialsMissing",
+        /// The credentials may not be used in this namespace.
+        CredentialsRefused = Warning "CredentialsRefused",
+        /// The cloud does not accept the credentials.
+        CredentialsRejected = Warning "CredentialsRejected",
+        /// The driver does not honour a failure domain that is asked for.
+        FailureDomainUnsupported = Warning "FailureDomainUnsupported",
+        /// The driver does not say which id the VM's Node has.
+        NodeIdUnknown = Warning "NodeIdUnknown",
+        /// Another object has the same key.
+        KeyContested = Warning "KeyContested",
+        Paused = Normal "Paused",
+        InsufficientCapacity = Warning "InsufficientCapacity",
+        /// The cloud or the driver refuses what the spec asks for.
+        InvalidSpec = Warning "InvalidSpec",
+        /// The cloud shows several VMs of this machine.
+        SeveralInstances = Warning "SeveralInstances",
+        InstancePending = Normal "InstancePending",
+        InstanceRunning = Normal "InstanceRunning",
+        InstanceStopped = Warning "InstanceStopped",
+        /// The VM was removed by others.
+        InstanceDeleted = Warning "InstanceDeleted",
+        /// The cloud does not show a VM whose id is stored.
+        InstanceNotFound = Warning "InstanceNotFound",
+        /// The VM is in another failure domain than asked for.
+        InstanceMisplaced = Warning "InstanceMisplaced",
+    }
+    and
     /// As for a Machine.
-    Machine(MachineReason),
+    Machine(MachineReason)
 }
 
 impl InfraReason {
-    /// The word in conditions and Events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::WaitingForMachine => "WaitingForMachine",
-            Self::WaitingForCluster => "WaitingForCluster",
-            Self::WaitingForClusterInfrastructure => "WaitingForClusterInfrastructureReady",
-            Self::WaitingForBootstrapData => "WaitingForBootstrapData",
-            Self::CredentialsMissing => "CredentialsMissing",
-            Self::CredentialsRefused => "CredentialsRefused",
-            Self::CredentialsRejected => "CredentialsRejected",
-            Self::FailureDomainUnsupported => "FailureDomainUnsupported",
-            Self::NodeIdUnknown => "NodeIdUnknown",
-            Self::KeyContested => "KeyContested",
-            Self::Paused => "Paused",
-            Self::InsufficientCapacity => "InsufficientCapacity",
-            Self::InvalidSpec => "InvalidSpec",
-            Self::SeveralInstances => "SeveralInstances",
-            Self::InstancePending => "InstancePending",
-            Self::InstanceRunning => "InstanceRunning",
-            Self::InstanceStopped => "InstanceStopped",
-            Self::InstanceDeleted => "InstanceDeleted",
-            Self::InstanceNotFound => "InstanceNotFound",
-            Self::InstanceMisplaced => "InstanceMisplaced",
-            Self::Machine(reason) => reason.as_str(),
-        }
-    }
-
-    /// Whether somebody should look at it.
-    pub fn severity(self) -> Severity {
-        match self {
-            Self::CredentialsMissing
-            | Self::CredentialsRefused
-            | Self::CredentialsRejected
-            | Self::FailureDomainUnsupported
-            | Self::NodeIdUnknown
-            | Self::KeyContested
-            | Self::InsufficientCapacity
-            | Self::InvalidSpec
-            | Self::SeveralInstances
-            | Self::InstanceStopped
-            | Self::InstanceDeleted
-            | Self::InstanceNotFound
-            | Self::InstanceMisplaced => Severity::Warning,
-            Self::WaitingForMachine
-            | Self::WaitingForCluster
-            | Self::WaitingForClusterInfrastructure
-            | Self::WaitingForBootstrapData
-            | Self::Paused
-            | Self::InstancePending
-            | Self::InstanceRunning => Severity::Normal,
-            Self::Machine(reason) => reason.severity(),
-        }
+    /// Parses the word of a condition or an Event.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::all().find(|reason| reason.as_str() == text)
     }
 
     /// Parses the reason of a VM that is not as it should be. `None` for all others.

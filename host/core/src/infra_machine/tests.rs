@@ -454,3 +454,15 @@ fn a_vm_whose_second_step_is_missing_gets_that_before_its_node_is_named() {
         (vec!["probe-vm", "initialize-vm"], (NOT_READY, "InitializationFailed"))
     );
 }
+
+/// Commands find the next step by the word of a condition.
+#[test]
+fn every_reason_has_a_word_of_its_own_and_reads_back() {
+    let mut words = std::collections::BTreeSet::new();
+    for reason in InfraReason::all() {
+        assert!(words.insert(reason.as_str()), "{reason:?} has the word of another");
+        assert_eq!(InfraReason::parse(reason.as_str()), Some(reason));
+    }
+    assert!(words.contains("WaitingForBootstrapData") && words.contains("DriverNotReady"), "{words:?}");
+    assert_eq!(InfraReason::parse("Nonsense"), None);
+}

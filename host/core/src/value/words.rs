@@ -42,6 +42,8 @@ macro_rules! words {
 /// #[derive(Clone, Copy)]
 /// pub enum Type { Variant = Normal "word", … }
 /// ```
+///
+/// With `and Other(OtherReasons)` at its end, the enum has the reasons of another one as well.
 macro_rules! reasons {
     (
         $(#[$meta:meta])*
@@ -58,6 +60,40 @@ macro_rules! reasons {
             /// Returns the severity for the user.
             pub fn severity(self) -> $crate::value::words::Severity {
                 match self { $(Self::$variant => $crate::value::words::Severity::$severity,)+ }
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $($(#[$variant_meta:meta])* $variant:ident = $severity:ident $text:literal,)+
+        }
+        and $(#[$other_meta:meta])* $other:ident($inner:ty)
+    ) => {
+        $(#[$meta])*
+        pub enum $name {
+            $($(#[$variant_meta])* $variant,)+
+            $(#[$other_meta])*
+            $other($inner),
+        }
+
+        impl $name {
+            /// Returns all of them: its own, and then those of the other enum.
+            pub fn all() -> impl Iterator<Item = Self> {
+                [$(Self::$variant,)+].into_iter().chain(<$inner>::ALL.map(Self::$other))
+            }
+
+            /// Returns the word that APIs, metrics and people read: one of a closed set, stable once released.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ Self::$other(reason) => reason.as_str() }
+            }
+
+            /// Returns the severity for the user.
+            pub fn severity(self) -> $crate::value::words::Severity {
+                match self {
+                    $(Self::$variant => $crate::value::words::Severity::$severity,)+
+                    Self::$other(reason) => reason.severity(),
+                }
             }
         }
     };

@@ -13,7 +13,6 @@ use machinist_core::value::id::{ObjectKey, ProviderName, Uid};
 
 use super::{Engine, Key, Kind};
 use crate::cache::{Change, Groups};
-use crate::controllers::facts::infra_machine::related::owner_name;
 use crate::controllers::objects::metadata::{annotation, label};
 
 /// MachinistMachines by what they depend on. Follows the caches.
@@ -92,7 +91,7 @@ impl Engine {
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         if old.map(|old| &old.spec) != new.map(|new| &new.spec) {
             for cluster in [old, new].into_iter().flatten() {
-                if let Some((name, _)) = owner_name(&cluster.metadata, cluster_api::GROUP, "Cluster") {
+                if let Some((name, _)) = cluster_api::owner(&cluster.metadata, "Cluster") {
                     self.wake_machines_of_cluster(&ObjectKey::new(change.key.namespace.as_str(), name));
                 }
             }
@@ -280,7 +279,7 @@ impl Engine {
     pub(super) fn machines_of_infra_cluster(&self, key: &Key) -> Vec<ObjectKey> {
         let Key::InfraCluster(object) = key else { return Vec::new() };
         let Some(cluster) = self.tenant.infra.clusters.get(object) else { return Vec::new() };
-        let owner = owner_name(&cluster.metadata, cluster_api::GROUP, "Cluster").map(|(name, _)| name);
+        let owner = cluster_api::owner(&cluster.metadata, "Cluster").map(|(name, _)| name);
         let name = owner.or_else(|| label(&cluster.metadata, labels::CLUSTER_NAME));
         let Some(name) = name else { return Vec::new() };
         let machines = self.infra_index.of_cluster(&ObjectKey::new(object.namespace.as_str(), name));

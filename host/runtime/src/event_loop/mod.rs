@@ -211,9 +211,9 @@ impl Engine {
                     self.gate_changed(before.gate, current.gate);
                 }
                 // After everything that changes something: queries must not delay the work.
-                Some(MachineQuery { machine, answer }) = self.queries.recv() => {
+                Some(MachineQuery { object, answer }) = self.queries.recv() => {
                     // Nobody waits for it any more where this fails.
-                    let _ = answer.send(self.explain(&machine));
+                    let _ = answer.send(self.explain(&object));
                 }
                 () = sleep_until(next_due), if next_due.is_some() && !is_full => {}
                 () = self.slots.released(), if is_full => {}
@@ -478,6 +478,7 @@ impl Engine {
         self.drained.remove(key);
         if let Key::InfraMachine(machine) = key {
             self.tenant.infra.vms.forget(machine);
+            self.metrics.machine_queries().calls.forget(machine);
         }
         if let Key::Machine(machine) = key {
             self.metrics.machine_queries().calls.forget(machine);

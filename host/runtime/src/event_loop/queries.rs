@@ -3,11 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::Machine;
 use machinist_core::scheduling::gate::Gate;
-use machinist_core::value::id::ObjectKey;
 
 use crate::cache::fields;
 use crate::controllers::facts;
-use crate::machine_query::{MachineDetails, ReadyCondition};
+use crate::machine_query::{MachineDetails, QueriedObject, ReadyCondition};
 use crate::metrics::QueueName;
 
 use super::{Engine, Key};
@@ -19,15 +18,24 @@ const COUNT_EVERY: SignedDuration = SignedDuration::from_secs(1);
 const SHORT: usize = 64;
 
 impl Engine {
-    pub(super) fn explain(&self, machine: &ObjectKey) -> MachineDetails {
-        let key = Key::Machine(machine.clone());
-        let object = self.tenant.machines.get(machine);
+    pub(super) fn explain(&self, object: &QueriedObject) -> MachineDetails {
+        let (key, machine, is_known) = match object {
+            QueriedObject::Machine(machine) => {
+                let found = self.tenant.machines.get(machine);
+                let is_known = found.is_some();
+                (Key::Machine(machine.clone()), found, is_known)
+            }
+            QueriedObject::MachinistMachine(machine) => {
+                let is_known = self.tenant.infra.machines.get(machine).is_some();
+                (Key::InfraMachine(machine.clone()), None, is_known)
+            }
+        };
         let gate_state = *self.context.gate_state.borrow();
         MachineDetails {
             now: self.context.clock.now(),
             leads: *self.context.leads.borrow(),
             synced: self.is_listed(),
-            known: object.is_some(),
+            known: is_known,
             is_reconciling: self.queue.is_running(&key),
             next_reconcile: self.queue.due(&key),
             awaits_own_writes: self.barrier.blocked(&key).is_some(),
@@ -37,9 +45,13 @@ impl Engine {
                 Gate::Open => None,
                 Gate::Frozen { since, reason } => Some(format!("{reason} since {since:.0}")),
             },
-            timeouts: object.map(|machine| facts::timeouts(&self.tenant.settings, &machine)),
+            timeouts: machine.map(|machine| facts::timeouts(&self.tenant.settings, &machine)),
             calls: Vec::new(),
-            ready: self.ready.get(machine).cloned(),
+            ready: match object {
+                QueriedObject::Machine(machine) => self.ready.get(machine).cloned(),
+                // Its definition keeps conditions.
+                QueriedObject::MachinistMachine(_) => None,
+            },
         }
     }
 

@@ -1,4 +1,4 @@
-//! Answers to operators who ask a running process about one Machine: facts that no object has.
+//! Answers to operators who ask a running process about one Machine or MachinistMachine: facts that no object has.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -23,7 +23,7 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(2);
 /// Questions that may wait. The loop answers one within microseconds, and people ask few; a flood is turned away.
 const MAX_QUERIES: usize = 16;
 
-/// A Machine as the process that leads sees it.
+/// A Machine or MachinistMachine as the process that leads sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDetails {
@@ -33,9 +33,9 @@ pub struct MachineDetails {
     pub leads: bool,
     /// Its caches are complete.
     pub synced: bool,
-    /// The Machine is in its caches.
+    /// The object is in its caches.
     pub known: bool,
-    /// A reconcile of the Machine runs.
+    /// A reconcile of the object runs.
     #[serde(rename = "passRuns")]
     pub is_reconciling: bool,
     /// When the next reconcile is due, if nothing changes before.
@@ -50,7 +50,7 @@ pub struct MachineDetails {
     /// When an outage was over, from which on time-outs count.
     #[serde(default)]
     pub thawed_at: Option<Timestamp>,
-    /// The time-outs of the Machine.
+    /// The time-outs of the Machine. A MachinistMachine has none.
     pub timeouts: Option<Timeouts>,
     /// The last calls of drivers, the latest first.
     pub calls: Vec<Call>,
@@ -98,10 +98,25 @@ pub enum QueryError {
     Late,
 }
 
-/// A query about a Machine, and the channel for the answer.
+/// An object that has a VM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueriedObject {
+    Machine(ObjectKey),
+    MachinistMachine(ObjectKey),
+}
+
+impl QueriedObject {
+    fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Machine(key) | Self::MachinistMachine(key) => key,
+        }
+    }
+}
+
+/// A query about an object, and the channel for the answer.
 #[derive(Debug)]
 pub(crate) struct MachineQuery {
-    pub(crate) machine: ObjectKey,
+    pub(crate) object: QueriedObject,
     pub(crate) answer: oneshot::Sender<MachineDetails>,
 }
 
@@ -113,20 +128,20 @@ pub struct MachineQueries {
 }
 
 impl MachineQueries {
-    /// Returns the details of a Machine.
+    /// Returns the details of a Machine or MachinistMachine.
     ///
     /// # Errors
     /// When the loop does not run, does not answer in time, or is asked by too many.
-    pub async fn machine(&self, key: &ObjectKey) -> Result<MachineDetails, QueryError> {
+    pub async fn details(&self, object: &QueriedObject) -> Result<MachineDetails, QueryError> {
         let engine = self.engine.get().ok_or(QueryError::NotRunning)?;
         let (answer, answered) = oneshot::channel();
-        engine.try_send(MachineQuery { machine: key.clone(), answer }).map_err(|error| match error {
+        engine.try_send(MachineQuery { object: object.clone(), answer }).map_err(|error| match error {
             TrySendError::Full(_) => QueryError::Busy,
             TrySendError::Closed(_) => QueryError::NotRunning,
         })?;
         let answered = tokio::time::timeout(ANSWER_DEADLINE, answered).await.map_err(|_| QueryError::Late)?;
         let mut details = answered.map_err(|_| QueryError::NotRunning)?;
-        details.calls = self.calls.of(key);
+        details.calls = self.calls.of(object.key());
         Ok(details)
     }
 
@@ -146,11 +161,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn attack_thousands_of_questions_at_once_fill_no_queue_of_the_loop() {
         let queries = MachineQueries::default();
-        let key = ObjectKey::new("garden", "a");
-        assert_eq!(queries.machine(&key).await, Err(QueryError::NotRunning));
+        let object = QueriedObject::Machine(ObjectKey::new("garden", "a"));
+        assert_eq!(queries.details(&object).await, Err(QueryError::NotRunning));
         let mut receiver = queries.connect();
         // The loop hangs: nobody reads.
-        let all = (0..10_000).map(|_| queries.machine(&key));
+        let all = (0..10_000).map(|_| queries.details(&object));
         let answers = futures::future::join_all(all).await;
         let count = |wanted: QueryError| answers.iter().filter(|answer| **answer == Err(wanted)).count();
         assert_eq!((count(QueryError::Late), count(QueryError::Busy)), (MAX_QUERIES, 10_000 - MAX_QUERIES));
@@ -161,6 +176,6 @@ mod tests {
         }
         assert_eq!(taken, MAX_QUERIES);
         drop(receiver);
-        assert_eq!(queries.machine(&key).await, Err(QueryError::NotRunning));
+        assert_eq!(queries.details(&object).await, Err(QueryError::NotRunning));
     }
 }

@@ -8,7 +8,7 @@ use machinist_api::infrastructure::names::{annotations, finalizers};
 use machinist_core::infra_cluster::InfraClusterView;
 use machinist_core::value::id::ObjectKey;
 
-use super::infra_machine::related::{owner_name, pause};
+use super::infra_machine::related::pause;
 use crate::controllers::objects::metadata::annotation;
 use crate::controllers::state::TenantState;
 
@@ -26,7 +26,7 @@ pub(crate) fn observe(
 ) -> Option<ObservedInfraCluster> {
     let cluster = tenant.infra.clusters.get(key)?;
     let meta = &cluster.metadata;
-    let owner = owner_name(meta, cluster_api::GROUP, "Cluster");
+    let owner = cluster_api::owner(meta, "Cluster");
     let owner: Option<Arc<OwnerCluster>> = owner
         .and_then(|(name, _)| tenant.infra.owner_clusters.get(&ObjectKey::new(key.namespace.as_str(), name)));
     let view = InfraClusterView {

@@ -15,7 +15,6 @@ use machinist_core::value::id::{ClassName, ObjectKey};
 use super::class_fact;
 use super::infra_machine::identity::{self, NamedIdentity};
 use super::infra_machine::observe::{Credentials, CredentialsFound};
-use super::infra_machine::related::owner_name;
 use crate::cache::fields::secret_keys;
 use crate::controllers::objects::metadata::label;
 use crate::controllers::state::TenantState;
@@ -46,7 +45,7 @@ impl TemplateObjects {
         let template = infra.templates.get(key)?;
         let (meta, spec) = (&template.metadata, &template.spec.template.spec);
         let namespace = key.namespace.as_str();
-        let owner = owner_name(meta, cluster_api::GROUP, "Cluster").map(|(name, _)| name);
+        let owner = cluster_api::owner(meta, "Cluster").map(|(name, _)| name);
         let of_cluster = || {
             let name = owner.or_else(|| label(meta, labels::CLUSTER_NAME))?;
             let cluster = infra.owner_clusters.get(&ObjectKey::new(namespace, name))?;

@@ -35,7 +35,7 @@ async fn explain(lab: &Lab, arguments: &[&str]) -> Result<Output> {
     explain_as(arguments, &lab.plane.admin_kubeconfig()).await
 }
 
-async fn explain_as(arguments: &[&str], kubeconfig: &Path) -> Result<Output> {
+pub(crate) async fn explain_as(arguments: &[&str], kubeconfig: &Path) -> Result<Output> {
     let done = Command::new(e2e::binary()?)
         .arg("explain")
         .args(arguments)
@@ -60,7 +60,7 @@ pub(crate) async fn says(lab: &Lab, arguments: &[&str], parts: &[&str]) -> Resul
     Ok(())
 }
 
-async fn refuses(lab: &Lab, arguments: &[&str], part: &str) -> Result<()> {
+pub(crate) async fn refuses(lab: &Lab, arguments: &[&str], part: &str) -> Result<()> {
     let done = explain(lab, arguments).await?;
     let said = String::from_utf8_lossy(&done.stderr);
     ensure!(
@@ -70,7 +70,7 @@ async fn refuses(lab: &Lab, arguments: &[&str], part: &str) -> Result<()> {
     Ok(())
 }
 
-async fn json_of(lab: &Lab, arguments: &[&str]) -> Result<Value> {
+pub(crate) async fn json_of(lab: &Lab, arguments: &[&str]) -> Result<Value> {
     let done = explain(lab, &[arguments, &["-o", "json"]].concat()).await?;
     ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     Ok(serde_json::from_slice(&done.stdout)?)

@@ -20,14 +20,21 @@ where
     Api::namespaced(client.clone(), TEAM)
 }
 
-/// Installs the kinds and rights of the provider, and Cluster API's own kinds without their schemas.
+/// Installs the kinds and rights of the provider, and those of Cluster API's own kinds that the host reads, without
+/// their schemas.
 pub(super) async fn install(lab: &Lab) -> Result<()> {
     install_provider(&lab.plane).await?;
-    for (plural, kind) in [("machines", "Machine"), ("clusters", "Cluster")] {
-        lab.plane.apply(&definition(plural, kind).to_string()).await?;
-    }
+    install_core(lab, &[("machines", "Machine"), ("clusters", "Cluster")]).await?;
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": TEAM } });
     lab.plane.apply(&namespace.to_string()).await?;
+    Ok(())
+}
+
+/// Installs kinds of Cluster API's core by plural and kind, without their schemas.
+pub(super) async fn install_core(lab: &Lab, kinds: &[(&str, &str)]) -> Result<()> {
+    for (plural, kind) in kinds {
+        lab.plane.apply(&definition(plural, kind).to_string()).await?;
+    }
     Ok(())
 }
 
@@ -53,7 +60,7 @@ fn definition(plural: &str, kind: &str) -> Value {
     })
 }
 
-fn meta(name: &str) -> Value {
+pub(super) fn meta(name: &str) -> Value {
     json!({ "name": name, "namespace": TEAM, "labels": { "cluster.x-k8s.io/cluster-name": "c" } })
 }
 
@@ -62,7 +69,7 @@ fn reference(kind: &str, name: &str) -> Value {
 }
 
 /// Creates an object as JSON: what our types do not know must reach the server too.
-async fn create<K>(client: &Client, mut object: Value) -> Result<DynamicObject>
+pub(super) async fn create<K>(client: &Client, mut object: Value) -> Result<DynamicObject>
 where
     K: kube::Resource<DynamicType = ()>,
 {
@@ -110,9 +117,20 @@ pub(super) async fn add_cluster(client: &Client, token: &str) -> Result<()> {
 
 /// Copies that the infrastructure of the Cluster is provided.
 pub(super) async fn provide_cluster(client: &Client) -> Result<()> {
-    let status = json!({ "status": { "initialization": { "infrastructureProvisioned": true } } });
-    let clusters = all::<OwnerCluster>(client);
-    clusters.patch_status("c", &PatchParams::default(), &Patch::Merge(status)).await?;
+    let status = json!({ "initialization": { "infrastructureProvisioned": true } });
+    report::<OwnerCluster>(client, "c", &status).await
+}
+
+/// Merges into the status of an object.
+pub(super) async fn report<K>(client: &Client, name: &str, status: &Value) -> Result<()>
+where
+    K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned,
+{
+    let patch = Patch::Merge(json!({ "status": status }));
+    all::<K>(client).patch_status(name, &PatchParams::default(), &patch).await?;
     Ok(())
 }
 

@@ -20,7 +20,7 @@ async fn machinist(lab: &Lab, words: &[&str]) -> Result<Output> {
 }
 
 /// A program with a kubeconfig.
-async fn run(program: impl AsRef<OsStr>, kubeconfig: &Path, words: &[&str]) -> Result<Output> {
+pub(crate) async fn run(program: impl AsRef<OsStr>, kubeconfig: &Path, words: &[&str]) -> Result<Output> {
     let program = program.as_ref();
     let mut command = Command::new(program);
     command.args(words).env("KUBECONFIG", kubeconfig).stdin(Stdio::null()).kill_on_drop(true);
@@ -28,14 +28,14 @@ async fn run(program: impl AsRef<OsStr>, kubeconfig: &Path, words: &[&str]) -> R
 }
 
 /// Returns the output of a command that succeeds.
-fn output_of(words: &[&str], done: &Output) -> Result<String> {
+pub(crate) fn output_of(words: &[&str], done: &Output) -> Result<String> {
     let complaint = String::from_utf8_lossy(&done.stderr);
     ensure!(done.status.success(), "{words:?} fails: {complaint}");
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
 /// It works, and says all of these.
-async fn says(lab: &Lab, words: &[&str], parts: &[&str]) -> Result<String> {
+pub(crate) async fn says(lab: &Lab, words: &[&str], parts: &[&str]) -> Result<String> {
     let said = output_of(words, &machinist(lab, words).await?)?;
     for part in parts {
         ensure!(said.contains(part), "{words:?} does not say {part:?}:\n{said}");
@@ -44,13 +44,13 @@ async fn says(lab: &Lab, words: &[&str], parts: &[&str]) -> Result<String> {
 }
 
 /// It fails, and its complaint has this part.
-fn refused(words: &[&str], done: &Output, part: &str) -> Result<()> {
+pub(crate) fn refused(words: &[&str], done: &Output, part: &str) -> Result<()> {
     let said = String::from_utf8_lossy(&done.stderr);
     ensure!(!done.status.success(), "{words:?} is accepted: {}", String::from_utf8_lossy(&done.stdout));
     ensure!(said.contains(part), "{words:?} does not complain of {part:?}: {said}");
     Ok(())
 }
 
-async fn refuses(lab: &Lab, words: &[&str], part: &str) -> Result<()> {
+pub(crate) async fn refuses(lab: &Lab, words: &[&str], part: &str) -> Result<()> {
     refused(words, &machinist(lab, words).await?, part)
 }

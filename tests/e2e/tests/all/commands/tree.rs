@@ -49,7 +49,7 @@ async fn story(lab: &Lab) -> Result<()> {
     refuses(lab, &["tree", "worker"], "did you mean workers?").await?;
     refuses(lab, &["tree", "mcs/x"], "there is no MachineSet x in namespace machinist-system").await?;
     refuses(lab, &["tree", "workers", "-n", "default"], "it has no MachineDeployments at all").await?;
-    refuses(lab, &["tree", "pod/x"], "only MachineDeployments and MachineSets have trees").await?;
+    refuses(lab, &["tree", "pod/x"], "only MachineDeployments, MachineSets and Clusters have trees").await?;
     let nobody = lab.plane.kubeconfig_for("nobody", &[])?;
     let words = ["tree"];
     let done = run(e2e::binary()?, &nobody, &words).await?;

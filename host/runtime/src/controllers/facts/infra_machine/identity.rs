@@ -71,17 +71,6 @@ pub(crate) fn of_class(secrets: Vec<ObjectKey>, namespace: &str) -> NamedIdentit
     if secrets.is_empty() { NamedIdentity::Nothing } else { NamedIdentity::Secrets(secrets) }
 }
 
-/// The text of a reference in an annotation.
-pub(crate) fn text(reference: &IdentityReference) -> String {
-    format!("{}/{}", reference.kind, reference.name)
-}
-
-/// Parses such a text.
-pub(crate) fn parse(text: &str) -> Option<IdentityReference> {
-    let (kind, name) = text.split_once('/')?;
-    Some(IdentityReference { kind: kind.to_owned(), name: name.to_owned() })
-}
-
 /// Returns whether the labels of the namespace decide about the use of an identity.
 pub(crate) fn needs_labels(reference: &IdentityReference, find: FindIdentity<'_>) -> bool {
     reference.kind == IDENTITY
@@ -145,13 +134,6 @@ mod tests {
         let NamedIdentity::Unusable(IdentityFact::Refused(message)) = found else { panic!("{found:?}") };
         assert!(message.contains("kube-system/admin"), "{message}");
         assert_eq!(of_class(Vec::new(), "team"), NamedIdentity::Nothing);
-    }
-
-    #[test]
-    fn a_reference_reads_back_from_an_annotation() {
-        let reference = reference(IDENTITY);
-        assert_eq!(parse(&text(&reference)), Some(reference));
-        assert_eq!(parse("account"), None);
     }
 
     #[test]

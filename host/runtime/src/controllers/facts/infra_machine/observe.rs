@@ -28,7 +28,7 @@ use machinist_core::scheduling::vm_checks::ReportedVm;
 use machinist_core::value::id::{ClassName, FailureDomain, ObjectKey, PluginName, ProviderId, Uid};
 use machinist_core::value::phase::{OperationState, OperationType, Phase};
 
-use super::identity::{self, NamedIdentity};
+use super::identity::NamedIdentity;
 use super::related::RelatedObjects;
 use crate::context::GateState;
 use crate::context::settings::Settings;
@@ -112,7 +112,7 @@ pub(crate) fn observe(
     let vm_check = memory.checks().fact(&related.key, &fact.uid, presence(reported.as_ref()), now);
     let (bootstrap, user_data) = bootstrap(&related, secrets.bootstrap);
     let cluster_mark = related.cluster_mark();
-    let identity = related.identity_reference().as_ref().map(identity::text);
+    let identity = related.identity_reference().map(|reference| reference.to_string());
     let machine = MachineView {
         class,
         secret: SecretFact::Ready,

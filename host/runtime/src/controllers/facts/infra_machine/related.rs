@@ -45,7 +45,7 @@ impl RelatedObjects {
         let infra = &tenant.infra;
         let machine = infra.machines.get(key)?;
         let namespace = key.namespace.as_str();
-        let owner = owner_name(&machine.metadata, cluster_api::GROUP, "Machine").and_then(|(name, uid)| {
+        let owner = cluster_api::owner(&machine.metadata, "Machine").and_then(|(name, uid)| {
             let owner = infra.owners.get(&ObjectKey::new(namespace, name))?;
             (owner.metadata.uid.as_deref() == Some(uid)).then_some(owner)
         });
@@ -98,9 +98,7 @@ impl RelatedObjects {
 
     /// The reference to the credentials: its own, else that of its cluster, else the one that was noted with its key.
     pub(crate) fn identity_reference(&self) -> Option<IdentityReference> {
-        let of_cluster = || self.infra_cluster.as_ref()?.spec.identity_ref.clone();
-        let noted = || identity::parse(annotation(&self.machine.metadata, annotations::IDENTITY)?);
-        self.machine.spec.identity_ref.clone().or_else(of_cluster).or_else(noted)
+        self.machine.identity(self.infra_cluster.as_deref())
     }
 
     /// The credentials that it names; else those of its class.
@@ -149,14 +147,6 @@ impl RelatedObjects {
         };
         CloudAccount::new(ProviderName::folded(self.choice.provider.as_str()), secrets)
     }
-}
-
-/// Returns name and uid of the owner of this group and kind.
-pub(crate) fn owner_name<'a>(meta: &'a ObjectMeta, group: &str, kind: &str) -> Option<(&'a str, &'a str)> {
-    let owner = meta.owner_references.iter().flatten().find(|owner| {
-        owner.kind == kind && owner.api_version.split_once('/').is_some_and(|(of, _)| of == group)
-    })?;
-    Some((owner.name.as_str(), owner.uid.as_str()))
 }
 
 /// Returns why nothing may be done to an object of this Cluster, if so.

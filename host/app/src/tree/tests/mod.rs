@@ -1,10 +1,17 @@
 //! Whole trees, from objects to lines.
+//!
+//! | module | what it shows |
+//! | --- | --- |
+//! | `cluster_api` | the kinds of Cluster API, beside those of machine-controller-manager |
+
+mod cluster_api;
 
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::grow::{Objects, grow};
+use super::grow::grow;
+use super::objects::{McmObjects, Objects};
 use super::pick::{Subject, pick};
 use super::print::text;
 
@@ -80,11 +87,12 @@ fn why(reason: &str, message: &str) -> Value {
 }
 
 fn objects(deployments: Vec<Value>, sets: Vec<Value>, machines: Vec<Value>) -> Objects {
-    Objects {
-        deployments: deployments.into_iter().map(|value| serde_json::from_value(value).unwrap()).collect(),
-        sets: sets.into_iter().map(|value| serde_json::from_value(value).unwrap()).collect(),
-        machines: machines.into_iter().map(|value| serde_json::from_value(value).unwrap()).collect(),
-    }
+    let (deployments, sets, machines) = (parsed(deployments), parsed(sets), parsed(machines));
+    Objects { mcm: Some(McmObjects { deployments, sets, machines }), ..Objects::default() }
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(values: Vec<Value>) -> Vec<T> {
+    values.into_iter().map(|value| serde_json::from_value(value).unwrap()).collect()
 }
 
 #[track_caller]

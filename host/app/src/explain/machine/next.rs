@@ -9,7 +9,8 @@ use machinist_core::value::duration;
 use machinist_core::value::phase::Phase;
 use machinist_runtime::machine_query::MachineDetails;
 
-use super::gather::Lookup;
+use crate::explain::read::Lookup;
+use crate::explain::turn::{count, turn};
 
 /// Returns the next steps in order, with the times that are known. `awaited`: the reason of its condition Ready.
 pub(super) fn next(
@@ -97,46 +98,6 @@ fn unhealthy(awaited: &str, limits: &Limits) -> String {
         return "it does not fail before the policies have it replaced".to_owned();
     }
     limits.health.clone()
-}
-
-/// The next reconcile of the host.
-fn turn(insight: &MachineDetails, now: Timestamp) -> Option<String> {
-    if !insight.leads {
-        return Some(
-            "the host that was asked does not lead, so it does nothing: ask the one that does".to_owned(),
-        );
-    }
-    if let Some(why) = &insight.frozen {
-        return Some(format!("dangerous work is held: {why}"));
-    }
-    if insight.is_reconciling {
-        return Some("the host works on it at this moment".to_owned());
-    }
-    if insight.awaits_own_writes {
-        return Some("the host waits until its caches show what it wrote".to_owned());
-    }
-    let at = insight.next_reconcile?;
-    let failed = match insight.failures {
-        0 => String::new(),
-        failures => {
-            format!(" ({} failed in a row)", count(i32::try_from(failures).unwrap_or(i32::MAX), "pass"))
-        }
-    };
-    let left = at.duration_since(now).max(SignedDuration::ZERO);
-    Some(format!("the host looks again in {}{failed}, or when something changes", short(left)))
-}
-
-fn count(number: i32, what: &str) -> String {
-    match (number, what) {
-        (1, what) => format!("1 {what}"),
-        (_, "pass") => format!("{number} passes"),
-        _ => format!("{number} {what}s"),
-    }
-}
-
-/// Whole seconds, as Go writes durations.
-pub(crate) fn short(time: SignedDuration) -> String {
-    duration::format(SignedDuration::from_secs(time.as_secs()))
 }
 
 /// The deadlines of a Machine, as parts of sentences.

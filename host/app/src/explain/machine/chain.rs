@@ -4,178 +4,65 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
 use machinist_core::value::same_vm::SameVm;
-use machinist_plugin_host::status::HeldStatus;
-use machinist_runtime::machine_query::MachineDetails;
-use serde::Serialize;
 
-use super::gather::{Facts, Lookup};
+use super::gather::MachineFacts;
 use super::next::next;
+use crate::explain::explanation::{Awaited, ConditionLine, Explanation, Link, LinkState};
+use crate::explain::links;
+use crate::explain::read::Lookup;
 
-/// All that is said, as `-o json` prints it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Explanation {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) uid: String,
-    pub(super) created: Option<Timestamp>,
-    pub(super) deletion_asked: Option<Timestamp>,
-    /// The phase, `Creating` for the empty one.
-    pub(super) state: String,
-    pub(super) state_since: Option<Timestamp>,
-    pub(super) awaited: Option<Awaited>,
-    /// The cluster keeps no conditions of this program: the awaited one is from the leader.
-    pub(super) is_from_memory: bool,
-    pub(super) next: Vec<String>,
-    /// From the class to the Node.
-    pub(super) chain: Vec<Link>,
-    pub(super) last_operation: Option<String>,
-    pub(super) conditions: Vec<ConditionLine>,
-    pub(super) leader: Option<String>,
-    pub(super) queue: Option<MachineDetails>,
-    /// Why nothing is known of queue and calls.
-    pub(super) leader_unreachable: Option<String>,
-}
-
-/// The condition that the Machine waits for.
-#[derive(Debug, Serialize)]
-pub(super) struct Awaited {
-    pub(super) reason: String,
-    pub(super) message: String,
-    pub(super) since: Timestamp,
-}
-
-/// One thing that the Machine rests on.
-#[derive(Debug, Serialize)]
-pub(super) struct Link {
-    pub(super) what: &'static str,
-    pub(super) state: LinkState,
-    pub(super) says: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum LinkState {
-    /// As it should be.
-    Good,
-    /// Not there yet, or not any more.
-    Absent,
-    Bad,
-    /// It cannot be read, or is none of this program's business.
-    Unknown,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ConditionLine {
-    #[serde(rename = "type")]
-    pub(super) kind: String,
-    pub(super) status: String,
-    pub(super) reason: String,
-    pub(super) message: String,
-    pub(super) since: Timestamp,
-}
-
-pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
+pub(in crate::explain) fn explain(facts: &MachineFacts, now: Timestamp) -> Explanation {
     let machine = &facts.machine;
-    let meta = &machine.metadata;
     let status = machine.status.clone().unwrap_or_default();
-    let own = status.machinist.clone().unwrap_or_default();
-    let conditions: Vec<ConditionLine> = own
-        .conditions
-        .iter()
-        .map(|condition| ConditionLine {
-            kind: condition.type_.clone(),
-            status: condition.status.clone(),
-            reason: condition.reason.clone(),
-            message: condition.message.clone(),
-            since: condition.last_transition_time.0,
-        })
-        .collect();
-    let ready = conditions.iter().find(|line| line.kind == "Ready");
-    let (leader, queue, leader_unreachable) = match facts.leader {
-        Ok((ref whom, ref insight)) => (Some(whom.clone()), Some(insight.clone()), None),
-        Err(ref why) => (None, None, Some(why.clone())),
-    };
-    let said = queue.as_ref().and_then(|queue| queue.ready.clone()).filter(|_| conditions.is_empty());
-    let is_from_memory = said.is_some();
-    let said = said.map(|said| (said.status, said.reason, said.message, said.since));
-    let ready =
-        ready.map(|line| (line.status.clone(), line.reason.clone(), line.message.clone(), line.since));
-    let awaited = ready.or(said).filter(|(status, ..)| status != "True");
-    let awaited = awaited.map(|(_, reason, message, since)| Awaited { reason, message, since });
+    let conditions = ConditionLine::of(&status.machinist.clone().unwrap_or_default().conditions);
+    let uid = machine.metadata.uid.as_deref().unwrap_or_default();
+    let about = Explanation::about("Machine", &machine.metadata, &facts.leader, uid);
+    let remembered = about.queue.as_ref().and_then(|queue| queue.ready.clone());
+    let remembered = remembered.filter(|_| conditions.is_empty()).map(|ready| ConditionLine {
+        kind: "Ready".to_owned(),
+        status: ready.status,
+        reason: ready.reason,
+        message: ready.message,
+        since: ready.since,
+    });
+    let is_from_memory = remembered.is_some();
+    let ready = conditions.iter().find(|line| line.kind == "Ready").or(remembered.as_ref());
+    let awaited: Option<Awaited> = ready.filter(|line| line.status != "True").map(ConditionLine::awaited);
     let word = machine.phase().as_str().to_owned();
-    let created = meta.creation_timestamp.as_ref().map(|time| time.0);
     let next = next(
         machine,
         &facts.node,
         awaited.as_ref().map_or("", |awaited| awaited.reason.as_str()),
-        queue.as_ref(),
+        about.queue.as_ref(),
         now,
     );
+    let is_written = is_from_memory || !conditions.is_empty();
     Explanation {
-        namespace: meta.namespace.clone().unwrap_or_default(),
-        name: meta.name.clone().unwrap_or_default(),
-        uid: meta.uid.clone().unwrap_or_default(),
-        created,
-        deletion_asked: meta.deletion_timestamp.as_ref().map(|time| time.0),
         state: if word.is_empty() { "Creating".to_owned() } else { word },
-        state_since: status.current_status.last_update_time.as_ref().map(|time| time.0).or(created),
+        state_since: status.current_status.last_update_time.as_ref().map(|time| time.0).or(about.created),
         awaited,
         is_from_memory,
+        unwritten: (!is_written)
+            .then(|| "none has looked at it, or the CRDs have no status.machinist".to_owned()),
         next,
         chain: chain(facts),
         last_operation: last_operation(machine),
         conditions,
-        leader,
-        queue,
-        leader_unreachable,
+        ..about
     }
 }
 
-fn chain(facts: &Facts) -> Vec<Link> {
-    let link = |what, state, says: String| Link { what, state, says };
-    let class = match &facts.class {
-        Lookup::NotNamed => {
-            link("class", LinkState::Bad, "the Machine names none: set spec.class.name".into())
-        }
-        Lookup::Missing(name) => link("class", LinkState::Bad, format!("{name} does not exist: create it")),
-        Lookup::Unreadable(why) => link("class", LinkState::Unknown, why.clone()),
-        Lookup::Found(class) => {
-            let name = class.metadata.name.as_deref().unwrap_or_default();
-            let provider = class.provider.as_deref().unwrap_or_default();
-            let (state, deleting) = match class.metadata.deletion_timestamp {
-                Some(_) => (LinkState::Bad, ", and is being deleted"),
-                None => (LinkState::Good, ""),
-            };
-            link("class", state, format!("{name} of provider {provider:?}{deleting}"))
-        }
-    };
-    let driver = match &facts.plugin {
-        Lookup::NotNamed => link("driver", LinkState::Unknown, "no class chooses one".into()),
-        Lookup::Missing(provider) => {
-            let says =
-                format!("no plugin serves provider {provider:?}: `machinist plugin list` says which do");
-            link("driver", LinkState::Bad, says)
-        }
-        Lookup::Unreadable(why) => link("driver", LinkState::Unknown, why.clone()),
-        Lookup::Found(status) => {
-            let is_good = status.state == "Ready";
-            let reason = status.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            let HeldStatus { driver, version, .. } = status.held.clone().unwrap_or_default();
-            let says = format!("{driver} {version} is {}{reason}", status.state);
-            link("driver", if is_good { LinkState::Good } else { LinkState::Bad }, says)
-        }
-    };
+fn chain(facts: &MachineFacts) -> Vec<Link> {
+    let class = links::class(&facts.class, "the Machine names none: set spec.class.name");
     let vm = match facts.machine.provider_id() {
-        Some(id) => link("VM", LinkState::Good, id.to_owned()),
-        None => link("VM", LinkState::Absent, "none is recorded on the Machine".into()),
+        Some(id) => Link::new("VM", LinkState::Good, id),
+        None => Link::new("VM", LinkState::Absent, "none is recorded on the Machine"),
     };
-    vec![class, driver, vm, node(&facts.machine, &facts.node)]
+    vec![class, links::driver(&facts.plugin), vm, node(&facts.machine, &facts.node)]
 }
 
 fn node(machine: &Machine, node: &Lookup<Node>) -> Link {
-    let link = |state, says: String| Link { what: "Node", state, says };
+    let link = |state, says: String| Link::new("Node", state, says);
     match node {
         Lookup::NotNamed => link(
             LinkState::Absent,
@@ -215,10 +102,11 @@ fn last_operation(machine: &Machine) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use machinist_runtime::machine_query::ReadyCondition;
+    use machinist_runtime::machine_query::{MachineDetails, ReadyCondition};
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::explain::print;
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
@@ -234,7 +122,7 @@ mod tests {
         machine["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
         let class =
             serde_json::from_value(json!({ "metadata": { "name": "small" }, "provider": "sim" })).unwrap();
-        let facts = Facts {
+        let facts = MachineFacts {
             machine: serde_json::from_value(machine).unwrap(),
             class: Lookup::Found(class),
             node,
@@ -281,7 +169,7 @@ mod tests {
         );
         let states: Vec<LinkState> = explanation.chain.iter().map(|link| link.state).collect();
         assert_eq!(states, [LinkState::Good, LinkState::Bad, LinkState::Good, LinkState::Absent]);
-        let text = super::super::print::text(&explanation, at("2026-01-01T00:05:00Z"));
+        let text = print::text(&explanation, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("Awaited:   WaitingForNode, since 2026-01-01T00:01:00Z (4m0s ago)"), "{text}");
     }
 
@@ -298,14 +186,14 @@ mod tests {
             explanation.awaited.as_ref().map(|awaited| awaited.reason.as_str()),
             Some("WaitingForNode")
         );
-        let text = super::super::print::text(&explanation, at("2026-01-01T00:05:00Z"));
+        let text = print::text(&explanation, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("Awaited:   WaitingForNode, since 2026-01-01T00:02:00Z (3m0s ago)"), "{text}");
         assert!(text.contains("from the memory of pod a"), "{text}");
 
         let healthy = ReadyCondition { status: "True".into(), ..said };
         let leader = Ok(("pod a".into(), MachineDetails { ready: Some(healthy), ..insight() }));
         let explanation = explained(machine, Lookup::Missing("n1".into()), leader);
-        let text = super::super::print::text(&explanation, at("2026-01-01T00:05:00Z"));
+        let text = print::text(&explanation, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("Awaited:   nothing"), "{text}");
     }
 
@@ -319,7 +207,7 @@ mod tests {
                 "Running, when Node n1 is Ready; Failed after the time-out of the host's flag --machine-creation-timeout"
             ]
         );
-        let text = super::super::print::text(&explanation, at("2026-01-01T00:05:00Z"));
+        let text = print::text(&explanation, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("not known: pod n/a cannot be asked"), "{text}");
     }
 
