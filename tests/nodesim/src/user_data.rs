@@ -34,6 +34,14 @@ fn is_token(word: &str) -> bool {
     word.split_once('.').is_some_and(|(id, secret)| is_part(id, ID_LENGTH) && is_part(secret, SECRET_LENGTH))
 }
 
+/// The taint with which kubeadm's configuration of Cluster API registers a Node, until core has labelled it.
+pub(crate) const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
+
+/// Whether the configuration registers the Node with that taint.
+pub(crate) fn registers_uninitialized(user_data: &[u8]) -> bool {
+    String::from_utf8_lossy(user_data).contains(UNINITIALIZED)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -73,6 +73,8 @@ pub enum InfraReason {
     FailureDomainUnsupported,
     /// The driver does not say which id the VM's Node has.
     NodeIdUnknown,
+    /// The bootstrap data is not that of an earlier create, which may have made a VM.
+    BootstrapDataChanged,
     /// Another object has the same key.
     KeyContested,
     Paused,
@@ -102,6 +104,7 @@ impl InfraReason {
             Self::WaitingForCluster => "WaitingForCluster",
             Self::WaitingForClusterInfrastructure => "WaitingForClusterInfrastructureReady",
             Self::WaitingForBootstrapData => "WaitingForBootstrapData",
+            Self::BootstrapDataChanged => "BootstrapDataChanged",
             Self::CredentialsMissing => "CredentialsMissing",
             Self::CredentialsRefused => "CredentialsRefused",
             Self::CredentialsRejected => "CredentialsRejected",
@@ -130,6 +133,7 @@ impl InfraReason {
             | Self::CredentialsRejected
             | Self::FailureDomainUnsupported
             | Self::NodeIdUnknown
+            | Self::BootstrapDataChanged
             | Self::KeyContested
             | Self::InsufficientCapacity
             | Self::InvalidSpec

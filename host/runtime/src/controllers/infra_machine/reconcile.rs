@@ -158,7 +158,8 @@ impl Reconcile for InfraReconcile<'_> {
             }
             _ => {}
         }
-        report.events.extend(events::of_action(&self.observed, &effect, &outcome));
+        let is_found = self.progress.create.is_none();
+        report.events.extend(events::of_action(&self.observed, (&effect, &outcome), is_found));
         report.cloud = account_signal(&outcome).or(report.cloud);
         self.progress.record(outcome);
     }

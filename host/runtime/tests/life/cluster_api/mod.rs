@@ -1,7 +1,9 @@
 //! MachinistMachines and MachinistClusters: the infrastructure provider of Cluster API. The tests play its core.
 
+mod bootstrap_data;
 mod clusters;
 mod crashes;
+mod finalizers;
 mod functions;
 mod identities;
 mod lifecycle;

@@ -1,13 +1,13 @@
 //! MachineHealthChecks of Cluster API.
 
 use anyhow::{Context as _, ensure};
-use e2e::{LabOptions, eventually};
+use e2e::{Cloud as _, LabOptions, eventually};
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use serde_json::json;
 use std::time::Duration;
 
-use super::scene::{TEAM, ids, managed, options, workload};
+use super::scene::{Sim, TEAM, ends, ids, managed, options, workload};
 
 /// The kubelet of a VM that is gone falls silent; core replaces the machine, and the host makes no second VM for it.
 #[tokio::test]
@@ -16,7 +16,7 @@ async fn a_machine_whose_vm_somebody_removed_is_replaced() {
     let mut options = LabOptions { kubelets: options().kubelets, ..options() };
     options.kubelets.heartbeat = Duration::from_secs(1);
     options.kubelets.unknown_after = Some(Duration::from_secs(3));
-    managed(options, async |lab, _, _| {
+    managed::<Sim>(options, async |lab, _, _| {
         let workload = workload(lab).await?;
         workload.deploy(&lab.plane, 2).await?;
         workload.has(2, "small").await?;
@@ -33,9 +33,9 @@ async fn a_machine_whose_vm_somebody_removed_is_replaced() {
             },
         });
         lab.plane.apply(&check.to_string()).await?;
-        let before = ids(lab);
+        let before = ids(lab).await?;
         let lost = before.first().context("there is a VM")?;
-        lab.cloud.kill_vm(lost).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+        lab.cloud.remove(lost).await?;
         let machines = workload.infra_machines();
         let of_lost = machines
             .list(&ListParams::default())
@@ -48,11 +48,10 @@ async fn a_machine_whose_vm_somebody_removed_is_replaced() {
         })
         .await?;
         workload.has(2, "small").await?;
-        ensure!(ids(lab).len() == 2 && !ids(lab).contains(lost), "{:?}", ids(lab));
+        let now = ids(lab).await?;
+        ensure!(now.len() == 2 && !now.contains(lost), "{now:?}");
         ensure!(lab.cloud.stats().created == 3, "one VM for each machine: {:?}", lab.cloud.stats());
-        workload.delete().await?;
-        ensure!(ids(lab).is_empty(), "{:?}", ids(lab));
-        Ok(())
+        ends(lab, &workload).await
     })
     .await;
 }
