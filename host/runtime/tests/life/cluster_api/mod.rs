@@ -1,5 +1,6 @@
 //! MachinistMachines and MachinistClusters: the infrastructure provider of Cluster API. The tests play its core.
 
+mod bad_input;
 mod bootstrap_data;
 mod clusters;
 mod crashes;
