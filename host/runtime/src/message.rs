@@ -93,7 +93,7 @@ pub(crate) struct Report {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CredentialsSeen {
     Missing,
-    /// With this uid.
+    /// It is there, with this uid.
     There(String),
 }
 

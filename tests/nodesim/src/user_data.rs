@@ -77,4 +77,11 @@ mod tests {
             STANDARD.encode(format!("apiVersion: v1\nkind: Config\nusers:\n- user: {{token: {TOKEN}}}\n"));
         check(&format!("#cloud-config\nwrite_files:\n- encoding: b64\n  content: {file}\n"), Some(TOKEN));
     }
+
+    #[test]
+    fn only_a_configuration_that_has_the_taint_registers_with_it() {
+        let configuration = "nodeRegistration:\n  taints:\n  - effect: NoSchedule\n    key: node.cluster.x-k8s.io/uninitialized\n";
+        assert!(registers_uninitialized(configuration.as_bytes()));
+        assert!(!registers_uninitialized(b"#cloud-config"));
+    }
 }

@@ -64,7 +64,8 @@ fn finalizer(view: &InfraMachineView, progress: &MachineProgress) -> Option<Infr
         Some(Ok(()) | Err(ActError::Conflict | ActError::Gone)) => None,
         Some(Err(error)) => {
             let message = format!("failed to put the finalizer on it again: {error}");
-            let (reason, wake) = (InfraReason::Machine(MachineReason::ClaimFailed), machine::retry_write(error));
+            let (reason, wake) =
+                (InfraReason::Machine(MachineReason::ClaimFailed), machine::retry_write(error));
             Some(Step::Finish(InfraConclusion::waiting(view, reason, message, wake)))
         }
     }

@@ -127,8 +127,9 @@ impl Engine {
         match key {
             Key::InfraSecret(secret) => self.secret_seen(key, secret, seen),
             Key::InfraMachine(machine) => {
-                let named = RelatedObjects::of(&self.tenant, machine)
-                    .and_then(|related| Named::of(&related.identity_reference()?, machine.namespace.as_str()));
+                let named = RelatedObjects::of(&self.tenant, machine).and_then(|related| {
+                    Named::of(&related.identity_reference()?, machine.namespace.as_str())
+                });
                 let secret = match named {
                     Some(Named::Secret(secret)) => Some(secret),
                     Some(Named::Identity(identity)) => {
@@ -136,7 +137,8 @@ impl Engine {
                     }
                     None => None,
                 };
-                if let Some(secret) = secret.filter(|secret| self.identities.seen.get(secret) != Some(&seen)) {
+                if let Some(secret) = secret.filter(|secret| self.identities.seen.get(secret) != Some(&seen))
+                {
                     self.wake(Key::InfraSecret(secret), Priority::Event);
                 }
             }
@@ -194,7 +196,12 @@ impl Engine {
                 let identities = self.tenant.infra.identities.all().into_iter();
                 let by_identity = identities.filter(|(_, identity)| secret_of(identity) == *secret);
                 let by_identity = by_identity.flat_map(|(identity, _)| of_identity(&identity));
-                self.identities.users.of(&Named::Secret(secret.clone())).into_iter().chain(by_identity).collect()
+                self.identities
+                    .users
+                    .of(&Named::Secret(secret.clone()))
+                    .into_iter()
+                    .chain(by_identity)
+                    .collect()
             }
             Key::Secret(_)
             | Key::Class(_)

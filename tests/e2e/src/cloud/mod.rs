@@ -29,7 +29,7 @@ pub struct LiveVm {
     pub id: String,
     /// The uid or the key of the object that it was made for; empty if it has none.
     pub key: String,
-    /// Its failure domain.
+    /// The failure domain that it is in.
     pub zone: String,
     /// The provider id of its Node, as the cloud's controller manager writes it.
     pub node_id: String,

@@ -41,7 +41,7 @@ const UNTIL_SETTLED: Duration = Duration::from_secs(300);
 pub struct Graph(BTreeMap<String, ObjectMeta>);
 
 impl Graph {
-    /// Reads all objects.
+    /// Reads all objects of the workload cluster.
     pub async fn read(workload: &Workload) -> Result<Self> {
         let mut all = BTreeMap::new();
         for (group, version, kind) in KINDS {
@@ -139,7 +139,8 @@ pub async fn rests(workload: &Workload, rest: Duration) -> Result<()> {
     let (at_rest, since) = last;
     while since.elapsed() < rest {
         let now = Graph::read(workload).await?.versions();
-        let differences: Vec<_> = now.iter().filter(|(key, version)| at_rest.get(*key) != Some(version)).collect();
+        let differences: Vec<_> =
+            now.iter().filter(|(key, version)| at_rest.get(*key) != Some(version)).collect();
         ensure!(now == at_rest, "written at rest, after {:?}: {differences:?}", since.elapsed());
         tokio::time::sleep(Duration::from_secs(1)).await;
     }

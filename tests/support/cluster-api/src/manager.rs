@@ -21,11 +21,8 @@ pub(crate) struct Kind {
     flags: &'static [&'static str],
 }
 
-pub(crate) static CORE: Kind = Kind {
-    program: "core",
-    namespace: "capi-system",
-    flags: &["--feature-gates=ClusterTopology=true"],
-};
+pub(crate) static CORE: Kind =
+    Kind { program: "core", namespace: "capi-system", flags: &["--feature-gates=ClusterTopology=true"] };
 /// Without it core rewrites the objects of its definitions once it starts.
 const SKIP_MIGRATION: &str = "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields";
 pub(crate) static KUBEADM: Kind =

@@ -154,7 +154,9 @@ async fn credentials_that_are_gone_are_missed_by_every_machine_and_their_return_
     tokio::time::sleep(LIMIT).await;
     let account = take_away_credentials(&stage);
     let both = |status: &str, reason: &str| {
-        ["vm", "second"].iter().all(|name| says(&stage, name, "Ready") == (status.to_owned(), reason.to_owned()))
+        ["vm", "second"]
+            .iter()
+            .all(|name| says(&stage, name, "Ready") == (status.to_owned(), reason.to_owned()))
     };
     // The looks at VMs are further apart.
     let until_read = Duration::from_secs(700);

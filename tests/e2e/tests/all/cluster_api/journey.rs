@@ -9,7 +9,9 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 
-use super::scene::{Sim, ends, managed, one_vm_each, options, put_large_template, vms_of_kept_machines, workload};
+use super::scene::{
+    Sim, ends, managed, one_vm_each, options, put_large_template, vms_of_kept_machines, workload,
+};
 
 #[tokio::test]
 async fn a_workload_cluster_is_made_scaled_rolled_and_deleted() {
@@ -80,7 +82,7 @@ async fn joined<C: Cloud>(lab: &Lab<C>, workload: &Workload, zone: &str, machine
     one_vm_each(lab).await
 }
 
-/// What was seen in a rollout.
+/// Extremes of all moments of a rollout that were seen.
 #[derive(Debug)]
 struct Seen {
     most_vms: usize,

@@ -21,7 +21,7 @@ const SEED: &str = "MACHINIST_KILLS_SEED";
 /// start, which are close together, is met as often as those of a longer life.
 const LONGEST_LIFE: f64 = 7.8;
 
-/// What is asked for in a phase comes about between two kills, or after many.
+/// Each phase takes as many kills as it takes.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// Fewer would have met few of the moments of a create.
@@ -59,30 +59,32 @@ async fn story<C: Cloud>(lab: &Lab<C>, kills: &mut Kills) -> Result<()> {
     host.kill();
     lab.cloud.disturb()?;
 
-    kills.during(lab, async || {
-        workload.deploy(&lab.plane, 3).await?;
-        has(lab, &workload, (3, "small"), 3, 0).await?;
-        workload.scale(10).await?;
-        has(lab, &workload, (10, "small"), 10, 0).await?;
-        workload.scale(2).await?;
-        has(lab, &workload, (2, "small"), 10, 0).await?;
-        workload.roll("large").await?;
-        has(lab, &workload, (2, "large"), 3, 2).await
-    })
-    .await?;
+    kills
+        .during(lab, async || {
+            workload.deploy(&lab.plane, 3).await?;
+            has(lab, &workload, (3, "small"), 3, 0).await?;
+            workload.scale(10).await?;
+            has(lab, &workload, (10, "small"), 10, 0).await?;
+            workload.scale(2).await?;
+            has(lab, &workload, (2, "small"), 10, 0).await?;
+            workload.roll("large").await?;
+            has(lab, &workload, (2, "large"), 3, 2).await
+        })
+        .await?;
     ensure!(kills.count >= FEWEST_KILLS, "the host was killed only {} times", kills.count);
     one_vm_each(lab).await?;
 
     // And in the deletion of everything.
     lab.cloud.heal()?;
     workload.clusters().delete(&workload.name, &DeleteParams::default()).await?;
-    kills.during(lab, async || {
-        let gone = within(LIMIT, "the Cluster is gone", async || {
-            Ok(workload.clusters().get_opt(&workload.name).await?.is_none().then_some(()))
-        });
-        or_shown(gone.await, &workload).await
-    })
-    .await?;
+    kills
+        .during(lab, async || {
+            let gone = within(LIMIT, "the Cluster is gone", async || {
+                Ok(workload.clusters().get_opt(&workload.name).await?.is_none().then_some(()))
+            });
+            or_shown(gone.await, &workload).await
+        })
+        .await?;
     println!("the host was killed {} times", kills.count);
     let left = lab.cloud.live_machines().await?;
     ensure!(left.is_empty(), "VMs are left: {left:?}");
@@ -107,7 +109,8 @@ async fn has<C: Cloud>(
     let waited = within(LIMIT, &format!("{replicas} Machines of {template} are available"), async || {
         let (seen, vms) = (workload.look().await?, vms_of_kept_machines(lab, workload).await?);
         if vms > most_vms || seen.available < fewest_available {
-            broken = Some(format!("{vms} VMs of Machines that are kept, {} available: {seen:?}", seen.available));
+            broken =
+                Some(format!("{vms} VMs of Machines that are kept, {} available: {seen:?}", seen.available));
         }
         Ok((broken.is_some() || seen.is_complete(replicas, template)).then_some(()))
     })

@@ -103,7 +103,10 @@ async fn the_api_server_refuses_what_contradicts_itself() {
             ensure!(refused.is_err(), "{spec} is refused");
             let mut template = objects::machine_template(TEAM, &format!("odd-{number}"), "sim", &json!({}));
             template["spec"]["template"]["spec"] = spec.clone();
-            ensure!(lab.plane.apply(&template.to_string()).await.is_err(), "a template with {spec} is refused");
+            ensure!(
+                lab.plane.apply(&template.to_string()).await.is_err(),
+                "a template with {spec} is refused"
+            );
         }
         let mut with_id = objects::machine_template(TEAM, "odd", "sim", &provider_spec());
         with_id["spec"]["template"]["spec"]["providerID"] = json!("sim:///1");

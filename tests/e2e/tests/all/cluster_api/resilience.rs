@@ -116,7 +116,8 @@ const MIGRATED: &str = "crd-migration.cluster.x-k8s.io/observed-generation";
 async fn core_migrates_its_own_definitions_and_leaves_the_providers_alone() {
     let _turn = turn().await;
     let lab: Lab<Sim> = lab(options()).await;
-    let management = Management::start_migrating(&lab.plane).await.unwrap_or_else(|error| panic!("{error:#}"));
+    let management =
+        Management::start_migrating(&lab.plane).await.unwrap_or_else(|error| panic!("{error:#}"));
     hosted(&lab.host_options().with(&["--cluster-api=*"]), async |_| {
         install_driver(&lab).await?;
         migrated(&lab).await.map_err(|error| error.context(management.logs()))
@@ -157,7 +158,11 @@ async fn migrated<C: Cloud>(lab: &Lab<C>) -> Result<()> {
         let was = before.get(name).with_context(|| format!("{name} was there"))?;
         ensure!(!definition.annotations().contains_key(MIGRATED), "{name} is not core's");
         ensure!(definition.labels() == was.labels(), "{name}: {:?}", definition.labels());
-        ensure!(stored(definition) == ["v1alpha1"], "{name} is stored in one version: {:?}", stored(definition));
+        ensure!(
+            stored(definition) == ["v1alpha1"],
+            "{name} is stored in one version: {:?}",
+            stored(definition)
+        );
     }
     let written = Graph::read(&workload).await?.ours().versions();
     ensure!(written == objects.ours().versions(), "nothing of ours was written: {written:?}");

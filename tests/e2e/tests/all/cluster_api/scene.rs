@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{hosted, turn};
 
-/// The simulated cloud.
+/// The simulated cloud as the cloud of a lab.
 pub(super) type Sim = simcloud::Server;
 
 /// The namespace of the workload cluster.

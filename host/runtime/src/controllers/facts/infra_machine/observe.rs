@@ -116,8 +116,9 @@ pub(crate) fn observe(
     let (bootstrap, user_data) = bootstrap(&related, secrets.bootstrap);
     let data_digest = user_data.as_deref().map(|data| bootstrap_data::digest(&fact.uid, data));
     let noted = annotation(&related.machine.metadata, annotations::BOOTSTRAP_DATA);
-    let data_changed =
-        data_digest.as_deref().and_then(|digest| memory.data_changes.noticed_ago(&related.key, noted, digest));
+    let data_changed = data_digest
+        .as_deref()
+        .and_then(|digest| memory.data_changes.noticed_ago(&related.key, noted, digest));
     if data_changed.is_some() {
         // The create that the cloud works on had other data: it is looked for, and not asked for again.
         fact.operation = None;
