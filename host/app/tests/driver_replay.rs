@@ -43,7 +43,9 @@ fn the_same_driver_does_the_same_and_the_exit_code_says_so() {
     let output = replay(&SIM, &recordings(), &[]);
     let said = text(&output.stdout);
     assert!(output.status.success(), "{said}{}", text(&output.stderr));
-    assert_eq!(said.lines().filter(|line| line.ends_with(": same")).count(), 7, "{said}");
+    let recorded = std::fs::read_dir(recordings()).expect("the folder is there").count();
+    assert!(recorded > 5, "{recorded} recordings");
+    assert_eq!(said.lines().filter(|line| line.ends_with(": same")).count(), recorded, "{said}");
 }
 
 #[test]

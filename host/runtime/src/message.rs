@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::{
-    MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
+    MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate, MachinistRemediation,
 };
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::machine::Requeue;
@@ -27,6 +27,7 @@ pub(crate) enum Message {
     InfraMachine(Change<MachinistMachine>),
     InfraCluster(Change<MachinistCluster>),
     InfraTemplate(Change<MachinistMachineTemplate>),
+    InfraRemediation(Change<MachinistRemediation>),
     InfraIdentity(Change<MachinistIdentity>),
     OwnerMachine(Change<OwnerMachine>),
     OwnerCluster(Change<OwnerCluster>),

@@ -44,7 +44,7 @@ const fn kind(
     Kind { group, version, plural, name, has_status, is_custom }
 }
 
-static ALL: [Kind; 24] = [
+static ALL: [Kind; 25] = [
     kind("machine.sapcloud.io", "v1alpha1", "machines", "Machine", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machineclasses", "MachineClass", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machinesets", "MachineSet", true, true),
@@ -66,6 +66,10 @@ static ALL: [Kind; 24] = [
     kind(
         "infrastructure.machinist.dev", "v1alpha1", "machinistmachinetemplates", "MachinistMachineTemplate",
         true, true,
+    ),
+    kind(
+        "infrastructure.machinist.dev", "v1alpha1", "machinistremediations", "MachinistRemediation", true,
+        true,
     ),
     kind("infrastructure.machinist.dev", "v1alpha1", "machinistidentities", "MachinistIdentity", false, true),
     kind("cluster.x-k8s.io", "v1beta2", "machines.cluster.x-k8s.io", "Machine", true, true),

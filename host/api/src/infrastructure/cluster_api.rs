@@ -56,6 +56,35 @@ pub struct OwnerMachineStatus {
     /// Its Node, once it has joined.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub node_ref: NodeReference,
+    /// Its conditions about health and remediation, and no others.
+    #[serde(deserialize_with = "health_conditions")]
+    pub conditions: Vec<HealthCondition>,
+}
+
+/// A condition of a Machine about health or remediation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HealthCondition {
+    #[serde(rename = "type", deserialize_with = "lenient::or_empty")]
+    pub kind: String,
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub status: String,
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub reason: String,
+}
+
+/// The condition of a Machine by which a MachineHealthCheck says whether it is healthy.
+pub const HEALTH_CHECK_SUCCEEDED: &str = "HealthCheckSucceeded";
+/// The condition of a Machine that is False while its owner has to replace it.
+pub const OWNER_REMEDIATED: &str = "OwnerRemediated";
+
+/// A Machine has a dozen conditions more, which the caches need not keep.
+fn health_conditions<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<HealthCondition>, D::Error> {
+    let mut all: Vec<HealthCondition> = lenient::or_empty(deserializer)?;
+    all.retain(|condition| [HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED].contains(&condition.kind.as_str()));
+    Ok(all)
 }
 
 /// A reference to a Node of the workload cluster.
@@ -130,6 +159,11 @@ pub struct ClusterInitialization {
 }
 
 impl OwnerMachine {
+    /// Returns its condition about health or remediation of this type.
+    pub fn health(&self, kind: &str) -> Option<&HealthCondition> {
+        self.status.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
     /// Returns the name of its Cluster.
     pub fn cluster(&self) -> Option<&str> {
         let label = self.metadata.labels.as_ref().and_then(|all| all.get(labels::CLUSTER_NAME));
@@ -178,9 +212,19 @@ mod tests {
                 "providerID": "sim:///a/vm-1",
                 "version": "v1.36.0",
             },
-            "status": { "phase": "Pending", "nodeRef": { "name": "n" } },
+            "status": {
+                "phase": "Pending",
+                "nodeRef": { "name": "n" },
+                "conditions": [
+                    { "type": "Available", "status": "False" },
+                    { "type": "HealthCheckSucceeded", "status": "False", "reason": "NodeDeleted" },
+                ],
+            },
         }))
         .unwrap();
+        assert_eq!(machine.status.conditions.len(), 1, "the others are not kept");
+        let health = machine.health(HEALTH_CHECK_SUCCEEDED).unwrap();
+        assert_eq!((health.status.as_str(), health.reason.as_str()), ("False", "NodeDeleted"));
         assert_eq!(machine.cluster(), Some("c"));
         assert_eq!(machine.spec.bootstrap.data_secret_name, "m-bootstrap");
         let reference = &machine.spec.infrastructure_ref;

@@ -3,7 +3,8 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use super::{
-    MachinistCluster, MachinistClusterTemplate, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
+    MachinistCluster, MachinistClusterTemplate, MachinistIdentity, MachinistMachine,
+    MachinistMachineTemplate, MachinistRemediation, MachinistRemediationTemplate,
 };
 use crate::crd::rules::Rule;
 use crate::crd::{AGE, Column, Error, Surface, column, definition};
@@ -19,6 +20,8 @@ pub fn definitions() -> Result<Vec<CustomResourceDefinition>, Error> {
         definition::<MachinistIdentity>(&IDENTITY)?,
         definition::<MachinistMachine>(&MACHINE)?,
         definition::<MachinistMachineTemplate>(&MACHINE_TEMPLATE)?,
+        definition::<MachinistRemediation>(&REMEDIATION)?,
+        definition::<MachinistRemediationTemplate>(&REMEDIATION_TEMPLATE)?,
     ])
 }
 
@@ -75,6 +78,36 @@ const MACHINE_TEMPLATE: Surface = Surface {
         AGE,
     ],
     rules: of_machine_template,
+    ..BASE
+};
+
+const REMEDIATION: Surface = Surface {
+    short_name: "mir",
+    columns: &[
+        CLUSTER_NAME,
+        column("Reboots", "integer", ".status.retryCount", "How many reboots were requested."),
+        column(
+            "Reason",
+            "string",
+            ".status.conditions[?(@.type==\"Remediated\")].reason",
+            "What was done, or what it waits for.",
+        ),
+        AGE,
+    ],
+    ..BASE
+};
+
+/// Nothing of Cluster API owns a template: `clusterctl` moves all of a namespace.
+const REMEDIATION_TEMPLATE: Surface = Surface {
+    short_name: "mirt",
+    columns: &[AGE],
+    labels: &[
+        ("cluster.x-k8s.io/v1beta2", super::VERSION),
+        ("cluster.x-k8s.io/provider", "infrastructure-machinist"),
+        ("clusterctl.cluster.x-k8s.io", ""),
+        ("clusterctl.cluster.x-k8s.io/move", ""),
+    ],
+    has_status: false,
     ..BASE
 };
 

@@ -9,6 +9,7 @@
 //! | [`template`] | `MachinistMachineTemplate`: what MachineSets and ClusterClasses make Machines from |
 //! | [`cluster`] | `MachinistCluster` and its template: what the Machines of a cluster share |
 //! | [`identity`] | `MachinistIdentity`: credentials that several namespaces may use |
+//! | [`remediation`] | `MachinistRemediation` and its template: reboots before an owner replaces a machine |
 //! | [`cluster_api`] | the kinds of Cluster API that such a provider reads |
 //! | [`node_groups`] | the kinds of Cluster API that are node groups of cluster-autoscaler |
 //! | [`autoscaler`] | names that cluster-autoscaler's users write on MachineDeployments of both groups |
@@ -23,12 +24,14 @@ pub mod identity;
 pub mod machine;
 pub mod names;
 pub mod node_groups;
+pub mod remediation;
 pub mod template;
 
 pub use cluster::{MachinistCluster, MachinistClusterTemplate};
 pub use definitions::definitions;
 pub use identity::{IdentityReference, MachinistIdentity};
 pub use machine::{MachinistMachine, MachinistMachineSpec, MachinistMachineStatus};
+pub use remediation::{MachinistRemediation, MachinistRemediationTemplate};
 pub use template::MachinistMachineTemplate;
 
 /// API group of these kinds.

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::ListParams;
+use kube::runtime::watcher::DefaultBackoff;
 use kube::{Api, Client};
 use machinist_api::names::labels::PLUGIN;
 use machinist_plugin_host::PluginHost;
+use machinist_runtime::client::one_object::OneObject;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -15,11 +17,8 @@ use crate::plugin::cluster::raw;
 
 pub(crate) const LABEL: &str = "machinist.dev/require-signature";
 
-/// Between two reads. The host needs no right to watch Namespaces, and the label changes rarely.
+/// Between two reads, where the host has no right to watch the Namespace.
 const PAUSE: Duration = Duration::from_secs(5);
-
-/// Until the first answer is asked for again.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// The namespace of the plugins.
 pub(crate) struct Rule {
@@ -28,45 +27,38 @@ pub(crate) struct Rule {
     pub(crate) host: PluginHost,
 }
 
-/// The result of a check.
-enum CheckOutcome {
-    Answered,
-    /// The host may not read it, or it is not there: only the flags count.
-    Refused,
-    Failed,
-}
-
 impl Rule {
-    /// Returns when the rule is known, so that nothing is loaded before; then checks it until `stop`.
+    /// Returns when the rule is known, so that nothing is loaded before; then follows it until `stop`.
     pub(crate) async fn follow(self, stop: CancellationToken) {
+        let api = Api::<Namespace>::all(self.client.clone());
+        let mut object = OneObject::new(api, &self.namespace, PAUSE, DefaultBackoff::default());
         let mut last_problem = String::new();
-        while matches!(self.check(&mut last_problem).await, CheckOutcome::Failed) {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(RETRY) => {}
-            }
+        let known = async { while !self.is_known_by(object.next().await, &mut last_problem).await {} };
+        if stop.run_until_cancelled(known).await.is_none() {
+            return;
         }
         tokio::spawn(async move {
             let again = async {
                 loop {
-                    tokio::time::sleep(PAUSE).await;
-                    self.check(&mut last_problem).await;
+                    let _known = self.is_known_by(object.next().await, &mut last_problem).await;
                 }
             };
             stop.run_until_cancelled(again).await;
         });
     }
 
-    async fn check(&self, last_problem: &mut String) -> CheckOutcome {
-        let api = Api::<Namespace>::all(self.client.clone());
-        let (wants, check, trouble) = match api.get_metadata(&self.namespace).await {
-            Ok(namespace) => {
-                (Some(wants(namespace.metadata.labels.as_ref())), CheckOutcome::Answered, String::new())
-            }
-            Err(kube::Error::Api(status)) if status.code == 403 || status.code == 404 => {
-                (None, CheckOutcome::Refused, status.message)
-            }
-            Err(error) => (None, CheckOutcome::Failed, error.to_string()),
+    /// Notes an answer about the Namespace. Returns false if it does not say which rule counts. Where the host may not
+    /// read it, or it is not there, only the flags count.
+    async fn is_known_by(
+        &self,
+        answer: Result<Option<Namespace>, kube::Error>,
+        last_problem: &mut String,
+    ) -> bool {
+        let (wants, is_known, trouble) = match answer {
+            Ok(Some(namespace)) => (Some(wants(namespace.metadata.labels.as_ref())), true, String::new()),
+            Ok(None) => (None, true, "it does not exist".to_owned()),
+            Err(kube::Error::Api(status)) if status.code == 403 => (None, true, status.message),
+            Err(error) => (None, false, error.to_string()),
         };
         if *last_problem != trouble {
             if !trouble.is_empty() {
@@ -80,7 +72,7 @@ impl Rule {
             info!(namespace = self.namespace, signed = wants, "label of the namespace about signatures");
             self.declare_again().await;
         }
-        check
+        is_known
     }
 
     /// Declares all plugins again. Versions that serve continue; the host decides again about their sources.

@@ -12,6 +12,7 @@
 //! | `bootstrap_data` | what comes before a create with other data than the one before |
 //! | `driver_functions` | questions to the driver before effects: the failure domain, the id of the Node |
 //! | `conclusion` | the status by the contract, out of the end of a reconcile |
+//! | [`remediation`] | reboots of the VM of an unhealthy Machine, before its owner replaces it |
 //! | `addresses` | the addresses that core's schema takes |
 
 pub mod addresses;
@@ -20,6 +21,7 @@ mod conclusion;
 mod driver_functions;
 mod facts;
 mod prerequisites;
+pub mod remediation;
 mod step;
 
 #[cfg(test)]

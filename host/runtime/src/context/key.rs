@@ -22,6 +22,8 @@ pub(crate) enum Key {
     InfraSecret(ObjectKey),
     /// A template of machines for Cluster API.
     InfraTemplate(ObjectKey),
+    /// A remediation of a machine of Cluster API.
+    InfraRemediation(ObjectKey),
 }
 
 impl Key {
@@ -37,6 +39,7 @@ impl Key {
             Self::InfraCluster(_) => "machinistcluster",
             Self::InfraIdentity(_) | Self::InfraSecret(_) => "machinistidentity",
             Self::InfraTemplate(_) => "machinistmachinetemplate",
+            Self::InfraRemediation(_) => "machinistremediation",
         }
     }
 
@@ -50,6 +53,7 @@ impl Key {
             | Self::InfraMachine(key)
             | Self::InfraCluster(key)
             | Self::InfraTemplate(key)
+            | Self::InfraRemediation(key)
             | Self::InfraIdentity(key)
             | Self::InfraSecret(key) => key,
         }
@@ -67,6 +71,7 @@ impl Key {
             Self::InfraCluster(_) => Kind::InfraCluster,
             Self::InfraIdentity(_) | Self::InfraSecret(_) => Kind::InfraIdentity,
             Self::InfraTemplate(_) => Kind::InfraTemplate,
+            Self::InfraRemediation(_) => Kind::InfraRemediation,
         }
     }
 }
@@ -89,6 +94,7 @@ pub(crate) enum Kind {
     InfraMachine,
     InfraCluster,
     InfraTemplate,
+    InfraRemediation,
     InfraIdentity,
     /// Machines of Cluster API.
     OwnerMachine,

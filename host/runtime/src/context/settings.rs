@@ -153,6 +153,7 @@ impl Controllers {
             Key::InfraMachine(_)
             | Key::InfraCluster(_)
             | Key::InfraTemplate(_)
+            | Key::InfraRemediation(_)
             | Key::InfraIdentity(_)
             | Key::InfraSecret(_) => true,
         }

@@ -5,7 +5,7 @@
 //! | `facts` | API objects to facts |
 //! | `frame` | what the reconciles of all kinds share: steps, effects, the status write, Events |
 //! | `machine`, `machine_set`, `machine_deployment` | reconciles of the three kinds |
-//! | `infra_machine`, `infra_cluster`, `infra_template` | reconciles of the kinds for Cluster API |
+//! | `infra_machine`, `infra_cluster`, `infra_template`, `infra_remediation` | reconciles of the kinds for Cluster API |
 //! | `infra_identity` | keeps a finalizer on their credentials that are in use |
 //! | `classes` | reconciles of MachineClasses and their Secrets |
 //! | `objects` | patches, conditions and status writes of API objects |
@@ -17,6 +17,7 @@ pub(crate) mod frame;
 pub(crate) mod infra_cluster;
 pub(crate) mod infra_identity;
 pub(crate) mod infra_machine;
+pub(crate) mod infra_remediation;
 pub(crate) mod infra_template;
 pub(crate) mod machine;
 pub(crate) mod machine_deployment;

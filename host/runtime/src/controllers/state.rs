@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::{
-    MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
+    MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate, MachinistRemediation,
 };
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::safety::meltdown::Meltdown;
@@ -32,6 +32,7 @@ pub(crate) struct InfraState {
     pub machines: StoreReader<MachinistMachine>,
     pub clusters: StoreReader<MachinistCluster>,
     pub templates: StoreReader<MachinistMachineTemplate>,
+    pub remediations: StoreReader<MachinistRemediation>,
     pub identities: StoreReader<MachinistIdentity>,
     /// Machines of Cluster API.
     pub owners: StoreReader<OwnerMachine>,
@@ -90,6 +91,7 @@ impl InfraState {
         self.machines.is_synced()
             && self.clusters.is_synced()
             && self.templates.is_synced()
+            && self.remediations.is_synced()
             && self.identities.is_synced()
             && self.owners.is_synced()
             && self.owner_clusters.is_synced()
@@ -127,6 +129,7 @@ impl TenantState {
             // It is read when it is reconciled.
             Key::InfraSecret(_) => true,
             Key::InfraTemplate(key) => self.infra.templates.get(key).is_some(),
+            Key::InfraRemediation(key) => self.infra.remediations.get(key).is_some(),
         }
     }
 
@@ -143,6 +146,7 @@ impl TenantState {
             Key::InfraIdentity(key) => self.infra.identities.is_unreadable(key),
             Key::InfraSecret(_) => false,
             Key::InfraTemplate(key) => self.infra.templates.is_unreadable(key),
+            Key::InfraRemediation(key) => self.infra.remediations.is_unreadable(key),
         }
     }
 
@@ -159,6 +163,7 @@ impl TenantState {
             Key::InfraIdentity(key) => self.infra.identities.get(key)?.metadata.uid.clone(),
             Key::InfraSecret(_) => None,
             Key::InfraTemplate(key) => self.infra.templates.get(key)?.metadata.uid.clone(),
+            Key::InfraRemediation(key) => self.infra.remediations.get(key)?.metadata.uid.clone(),
         }
     }
 

@@ -32,6 +32,7 @@ impl Engine {
             Message::InfraMachine(change) => self.infra_machine_changed(&change),
             Message::InfraCluster(change) => self.infra_cluster_changed(&change),
             Message::InfraTemplate(change) => self.infra_template_changed(&change),
+            Message::InfraRemediation(change) => self.infra_remediation_changed(&change),
             Message::InfraIdentity(change) => self.infra_identity_changed(&change),
             Message::OwnerMachine(change) => self.owner_machine_changed(&change),
             Message::OwnerCluster(change) => self.owner_cluster_changed(&change),

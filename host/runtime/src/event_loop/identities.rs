@@ -149,7 +149,8 @@ impl Engine {
             | Key::Deployment(_)
             | Key::InfraCluster(_)
             | Key::InfraIdentity(_)
-            | Key::InfraTemplate(_) => {}
+            | Key::InfraTemplate(_)
+            | Key::InfraRemediation(_) => {}
         }
     }
 
@@ -210,7 +211,8 @@ impl Engine {
             | Key::Deployment(_)
             | Key::InfraMachine(_)
             | Key::InfraCluster(_)
-            | Key::InfraTemplate(_) => Vec::new(),
+            | Key::InfraTemplate(_)
+            | Key::InfraRemediation(_) => Vec::new(),
         }
     }
 }

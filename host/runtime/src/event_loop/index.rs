@@ -116,6 +116,7 @@ impl Index {
             | Key::InfraMachine(_)
             | Key::InfraCluster(_)
             | Key::InfraTemplate(_)
+            | Key::InfraRemediation(_)
             | Key::InfraIdentity(_)
             | Key::InfraSecret(_) => (0, false),
         };

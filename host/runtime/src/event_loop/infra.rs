@@ -6,6 +6,7 @@ use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachin
 use machinist_api::infrastructure::names::{annotations, labels};
 use machinist_api::infrastructure::{
     self, MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
+    MachinistRemediation,
 };
 use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::id::{ObjectKey, ProviderName, Uid};
@@ -114,6 +115,26 @@ impl Engine {
         self.seen_change(Kind::InfraTemplate, change);
     }
 
+    pub(super) fn infra_remediation_changed(&mut self, change: &Change<MachinistRemediation>) {
+        if self.is_unreadable(Kind::InfraRemediation, change) {
+            return;
+        }
+        let is_edit = |old: &MachinistRemediation, new: &MachinistRemediation| old.spec != new.spec;
+        self.object_changed(Key::InfraRemediation(change.key.clone()), change, is_edit);
+        self.seen_change(Kind::InfraRemediation, change);
+    }
+
+    /// Few machines are unhealthy at a time.
+    fn retry_remediations(&mut self, is_meant: impl Fn(&ObjectKey, &MachinistRemediation) -> bool) {
+        for (object, remediation) in self.tenant.infra.remediations.all() {
+            if is_meant(&object, &remediation) {
+                let key = Key::InfraRemediation(object);
+                self.ledger.changed(&key);
+                self.wake(key, Priority::Event);
+            }
+        }
+    }
+
     /// Few identities exist, and they change seldom.
     pub(super) fn infra_identity_changed(&mut self, change: &Change<MachinistIdentity>) {
         if change.old.as_deref().map(|old| &old.spec) != change.new.as_deref().map(|new| &new.spec) {
@@ -121,6 +142,7 @@ impl Engine {
                 self.retry_infra_at_once(key);
             }
             self.retry_templates(|_, _| true);
+            self.retry_remediations(|_, _| true);
         }
         self.identity_changed(change);
         self.seen_change(Kind::InfraIdentity, change);
@@ -155,6 +177,18 @@ impl Engine {
                 self.retry_infra_at_once(machine);
             }
         }
+        let health = |machine: Option<&OwnerMachine>| {
+            let machine = machine?;
+            let is_deleting = machine.metadata.deletion_timestamp.is_some();
+            Some((machine.metadata.uid.clone(), is_deleting, machine.status.conditions.clone()))
+        };
+        if health(old) != health(new) {
+            self.retry_remediations(|key, remediation| {
+                let owner = owner_name(&remediation.metadata, cluster_api::GROUP, "Machine");
+                key.namespace == change.key.namespace
+                    && owner.is_some_and(|(name, _)| name == change.key.name.as_str())
+            });
+        }
         self.seen_change(Kind::OwnerMachine, change);
     }
 
@@ -168,12 +202,14 @@ impl Engine {
         if facts(old) != facts(new) {
             self.wake_machines_of_cluster(&change.key);
             self.wake_infra_clusters(change.key.namespace.as_str());
+            self.retry_remediations(|key, _| key.namespace == change.key.namespace);
         }
         self.seen_change(Kind::OwnerCluster, change);
     }
 
     /// Machines that wait for one of these drivers are tried at once.
     pub(super) fn infra_providers_changed(&mut self, providers: &[ProviderName]) {
+        self.retry_remediations(|_, _| true);
         for (key, machine) in self.tenant.infra.machines.all() {
             let of_class = || {
                 let class = machine.spec.class_ref.as_ref()?;

@@ -43,7 +43,8 @@ use crate::controllers::classes::finalizers;
 use crate::controllers::facts::machine::observe::RetryFacts;
 use crate::controllers::state::TenantState;
 use crate::controllers::{
-    infra_cluster, infra_identity, infra_machine, infra_template, machine, machine_deployment, machine_set,
+    infra_cluster, infra_identity, infra_machine, infra_remediation, infra_template, machine,
+    machine_deployment, machine_set,
 };
 use crate::driver_calls::call_slots::CloudAccount;
 use crate::driver_calls::slots::{ReconcileSlot, ReconcileSlots};
@@ -56,10 +57,11 @@ use crate::metrics::{Metrics, Milestone};
 const LONGEST_PROBE_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 
 /// The kinds that are watched for Cluster API.
-const INFRA_KINDS: [Kind; 6] = [
+const INFRA_KINDS: [Kind; 7] = [
     Kind::InfraMachine,
     Kind::InfraCluster,
     Kind::InfraTemplate,
+    Kind::InfraRemediation,
     Kind::InfraIdentity,
     Kind::OwnerMachine,
     Kind::OwnerCluster,
@@ -311,6 +313,7 @@ impl Engine {
                 }
                 Key::InfraSecret(object) => infra_identity::secret(&context, object, &identity_users).await,
                 Key::InfraTemplate(object) => infra_template::run(&tenant, &context, object).await,
+                Key::InfraRemediation(object) => infra_remediation::run(&tenant, &context, object).await,
             }
         };
         self.gathered.remove(&key);

@@ -62,6 +62,7 @@ impl Engine {
             Key::InfraCluster(_) => QueueName::MachinistCluster,
             Key::InfraIdentity(_) | Key::InfraSecret(_) => QueueName::MachinistIdentity,
             Key::InfraTemplate(_) => QueueName::MachinistMachineTemplate,
+            Key::InfraRemediation(_) => QueueName::MachinistRemediation,
             Key::Machine(machine) => {
                 let machine = self.tenant.machines.get(machine);
                 let is_deleting =

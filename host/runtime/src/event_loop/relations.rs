@@ -95,6 +95,7 @@ impl Engine {
             | Key::Deployment(_)
             | Key::InfraCluster(_)
             | Key::InfraTemplate(_)
+            | Key::InfraRemediation(_)
             | Key::InfraIdentity(_)
             | Key::InfraSecret(_) => None,
         }

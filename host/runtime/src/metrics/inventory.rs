@@ -321,6 +321,7 @@ fn reconciles(
         QueueName::MachinistMachine
         | QueueName::MachinistCluster
         | QueueName::MachinistMachineTemplate
+        | QueueName::MachinistRemediation
         | QueueName::MachinistIdentity => serves_cluster_api,
     };
     let mut unfinished = queue.unfinished(now).to_vec();

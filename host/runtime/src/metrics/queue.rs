@@ -26,6 +26,7 @@ pub(crate) enum QueueName {
     MachinistMachine,
     MachinistCluster,
     MachinistMachineTemplate,
+    MachinistRemediation,
     /// Credentials for Cluster API.
     MachinistIdentity,
     /// Nodes without a Machine.
@@ -39,7 +40,7 @@ pub(crate) enum QueueName {
 }
 
 impl QueueName {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Secret,
         Self::MachineClass,
         Self::Machine,
@@ -49,6 +50,7 @@ impl QueueName {
         Self::MachinistMachine,
         Self::MachinistCluster,
         Self::MachinistMachineTemplate,
+        Self::MachinistRemediation,
         Self::MachinistIdentity,
         Self::Node,
         Self::SafetyOrphanVms,
@@ -68,6 +70,7 @@ impl QueueName {
             Self::MachinistMachine => "machinistmachine",
             Self::MachinistCluster => "machinistcluster",
             Self::MachinistMachineTemplate => "machinistmachinetemplate",
+            Self::MachinistRemediation => "machinistremediation",
             Self::MachinistIdentity => "machinistidentity",
             Self::Node => "node",
             Self::SafetyOrphanVms => "machinesafetyorphanvms",

@@ -18,9 +18,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use crate::cache::Refresh;
+use crate::cache::{Refresh, WatchedKind, backoff};
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::{LED_UNTIL, PROBE_NAME};
+use crate::client::one_object::OneObject;
 use crate::context::GateState;
 use crate::events::About;
 use crate::metrics::QueueName;
@@ -28,8 +29,11 @@ use crate::metrics::QueueName;
 use super::SafetyWatch;
 use super::mark_claim::{Holder, MarkClaim};
 
-/// A freeze request of an operator is noticed within this time.
-const REQUEST_PERIOD: SignedDuration = SignedDuration::from_secs(10);
+/// A freeze request of an operator is noticed within this time, where the account may not watch it; else at once.
+const REQUEST_PERIOD: Duration = Duration::from_secs(10);
+
+/// The longest pause until the holder of the mark is asked for, which knows itself when that is due.
+const CLAIM_PERIOD: Duration = Duration::from_secs(10);
 
 /// How long one answer may take at most.
 const LONGEST_ANSWER: SignedDuration = SignedDuration::from_secs(10);
@@ -47,7 +51,7 @@ pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<Gate
     let now = || watch.context.clock.now();
     let mut leads = watch.context.leads.clone();
     let mut freeze = Freeze::starting(now());
-    let mut request = FreezeRequest::default();
+    let mut request = FreezeRequest::new(&watch);
     let mut claim = MarkClaim::default();
     let mut led_from: Option<(Timestamp, Instant)> = None;
     loop {
@@ -76,7 +80,7 @@ pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<Gate
         let next = freeze.next_check(pace);
         let end = Instant::now() + next.unsigned_abs();
         while Instant::now() < end {
-            let pause = (end - Instant::now()).min(REQUEST_PERIOD.unsigned_abs());
+            let pause = (end - Instant::now()).min(CLAIM_PERIOD);
             tokio::select! {
                 biased;
                 changed = leads.changed() => match changed {
@@ -86,12 +90,13 @@ pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<Gate
                     Err(_) => return,
                 },
                 () = refresh.done(), if freeze.is_catching_up() => break,
+                is_requested = request.changed() => match is_requested == look.is_requested {
+                    true => continue,
+                    false => break,
+                },
                 () = tokio::time::sleep(pause) => {}
             }
-            if Instant::now() < end
-                && (request.look(&watch).await != look.is_requested
-                    || claim.holder(&watch, is_leading).await != holder)
-            {
+            if Instant::now() < end && claim.holder(&watch, is_leading).await != holder {
                 break;
             }
         }
@@ -123,7 +128,7 @@ async fn look(
     let (control, target, is_requested) = tokio::join!(
         ask(&machines, deadline),
         OptionFuture::from(nodes.as_ref().map(|nodes| ask(nodes, deadline))),
-        request.look(watch)
+        request.look(deadline.unsigned_abs())
     );
     ServerCheck { control, target, is_requested, is_mark_held: false, is_caught_up: refresh.is_done() }
 }
@@ -156,21 +161,44 @@ where
 }
 
 /// The operator's ConfigMap, as it was seen last.
-#[derive(Default)]
 struct FreezeRequest {
+    object: OneObject<ConfigMap>,
     is_there: bool,
-    has_warned: bool,
+    is_known: bool,
 }
 
 impl FreezeRequest {
-    /// If it cannot be read, it stays as it was.
-    async fn look(&mut self, watch: &SafetyWatch) -> bool {
-        let api: Api<ConfigMap> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
-        match within_deadline(api.get_metadata_opt(FREEZE_REQUEST)).await {
-            Ok(found) => self.is_there = found.is_some(),
-            Err(error @ ActError::Denied { .. }) if !self.has_warned => {
-                self.has_warned = true;
-                warn!(error = %error, "ConfigMap {FREEZE_REQUEST} cannot be read: nobody can ask to hold everything");
+    fn new(watch: &SafetyWatch) -> Self {
+        let api = Api::namespaced(watch.context.control.clone(), &watch.namespace);
+        let pauses = backoff(watch.seed, WatchedKind::FreezeRequest);
+        let object = OneObject::new(api, FREEZE_REQUEST, REQUEST_PERIOD, pauses);
+        Self { object, is_there: false, is_known: false }
+    }
+
+    /// Returns whether it is there, as far as the API server has said so within the deadline.
+    async fn look(&mut self, deadline: Duration) -> bool {
+        if !self.is_known {
+            // Without an answer the probe of the API server counts.
+            let _unknown = tokio::time::timeout(deadline, self.changed()).await;
+        }
+        self.is_there
+    }
+
+    /// Waits for the next answer. If it cannot be read, it stays as it was.
+    async fn changed(&mut self) -> bool {
+        match self.object.next().await {
+            Ok(found) => {
+                self.is_there = found.is_some();
+                self.is_known = true;
+            }
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                if !std::mem::replace(&mut self.is_known, true) {
+                    let error = status.message;
+                    warn!(
+                        error,
+                        "ConfigMap {FREEZE_REQUEST} cannot be read: nobody can ask to hold everything"
+                    );
+                }
             }
             Err(_) => {}
         }

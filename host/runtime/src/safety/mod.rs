@@ -47,6 +47,8 @@ pub(crate) struct SafetyWatch {
     /// Events about Nodes go here, into the target cluster.
     pub node_events: Option<EventWriter>,
     pub metrics: Arc<Metrics>,
+    /// The source of random pauses.
+    pub seed: [u8; 32],
 }
 
 /// Starts the gate, and, if Machines are reconciled here, all other loops. They end when they are aborted: none of them

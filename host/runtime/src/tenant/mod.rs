@@ -22,7 +22,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
 use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::{
-    MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
+    MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate, MachinistRemediation,
 };
 use machinist_core::safety::meltdown::Meltdown;
 use machinist_core::value::id::NodeName;
@@ -217,6 +217,7 @@ impl Tenant {
             events: writer.clone(),
             node_events,
             metrics: self.metrics.clone(),
+            seed: self.seed,
         };
         safety::start(&mut tasks, &watch, gate, refresh);
         let queries = self.metrics.machine_queries().connect();
@@ -284,6 +285,7 @@ struct InfraStores {
     machines: Store<MachinistMachine>,
     clusters: Store<MachinistCluster>,
     templates: Store<MachinistMachineTemplate>,
+    remediations: Store<MachinistRemediation>,
     identities: Store<MachinistIdentity>,
     owners: Store<OwnerMachine>,
     owner_clusters: Store<OwnerCluster>,
@@ -295,6 +297,7 @@ impl InfraStores {
             machines: self.machines.reader(),
             clusters: self.clusters.reader(),
             templates: self.templates.reader(),
+            remediations: self.remediations.reader(),
             identities: self.identities.reader(),
             owners: self.owners.reader(),
             owner_clusters: self.owner_clusters.reader(),
@@ -316,13 +319,16 @@ impl Watches {
             return;
         }
         let namespace = served.namespace();
-        let InfraStores { machines, clusters, templates, identities, owners, owner_clusters } = stores;
+        let InfraStores { machines, clusters, templates, remediations, identities, owners, owner_clusters } =
+            stores;
         let kind = (Kind::InfraMachine, Message::InfraMachine);
         self.start(tasks, within(control, namespace), machines, |_| {}, kind);
         let kind = (Kind::InfraCluster, Message::InfraCluster);
         self.start(tasks, within(control, namespace), clusters, |_| {}, kind);
         let kind = (Kind::InfraTemplate, Message::InfraTemplate);
         self.start(tasks, within(control, namespace), templates, |_| {}, kind);
+        let kind = (Kind::InfraRemediation, Message::InfraRemediation);
+        self.start(tasks, within(control, namespace), remediations, |_| {}, kind);
         let kind = (Kind::InfraIdentity, Message::InfraIdentity);
         self.start(tasks, Api::all(control.clone()), identities, |_| {}, kind);
         let kind = (Kind::OwnerMachine, Message::OwnerMachine);

@@ -4,10 +4,11 @@
 //! | --- | --- |
 //! | `summary` | a Machine as its owners, and the others of its deployment and zone, see it |
 //! | `machine`, `machine_set`, `machine_deployment` | all facts of a reconcile of that kind |
-//! | `infra_machine`, `infra_cluster`, `infra_template` | the same for the kinds for Cluster API |
+//! | `infra_machine`, `infra_cluster`, `infra_template`, `infra_remediation` | the same for the kinds for Cluster API |
 
 pub(crate) mod infra_cluster;
 pub(crate) mod infra_machine;
+pub(crate) mod infra_remediation;
 pub(crate) mod infra_template;
 pub(crate) mod machine;
 pub(crate) mod machine_deployment;

@@ -12,7 +12,7 @@
 mod act;
 mod events;
 mod reconcile;
-mod request;
+pub(crate) mod request;
 pub(crate) mod secrets;
 mod status_patch;
 

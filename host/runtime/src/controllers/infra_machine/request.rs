@@ -7,7 +7,7 @@ use crate::controllers::facts::infra_machine::observe::ObservedInfraMachine;
 
 /// Returns a request about the VM. `placed`: the spec of its class in its failure domain, once that is known.
 /// `sends_user_data`: the call may send what the VM gets at boot. Every other call hides it from the driver.
-pub(super) fn request(
+pub(crate) fn request(
     observed: &ObservedInfraMachine,
     provider_id: Option<&ProviderId>,
     placed: Option<&str>,

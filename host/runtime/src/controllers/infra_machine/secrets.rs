@@ -18,7 +18,7 @@ use crate::controllers::state::TenantState;
 ///
 /// # Errors
 /// When an API server does not say what a Secret has.
-pub(super) async fn read(
+pub(crate) async fn read(
     tenant: &TenantState,
     context: &Context,
     related: &RelatedObjects,

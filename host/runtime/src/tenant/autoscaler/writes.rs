@@ -201,8 +201,12 @@ fn patch(deployment: &GroupDeployment, replicas: i32, deletion: &NodeDeletion, n
             all.insert(REPLICA_CHANGE_BY_SCALER_TIME, whole_seconds(now));
         }
     }
-    let metadata =
-        json!({ "uid": deployment.uid, "resourceVersion": deployment.version, "annotations": all });
+    let mut metadata = json!({ "uid": deployment.uid, "resourceVersion": deployment.version });
+    if let Value::Object(fields) = &mut metadata
+        && !all.is_empty()
+    {
+        fields.insert("annotations".to_owned(), json!(all));
+    }
     json!({ "metadata": metadata, "spec": { "replicas": replicas } })
 }
 

@@ -10,5 +10,6 @@ mod identities;
 mod lifecycle;
 mod moves;
 mod objects;
+mod remediation;
 mod templates;
 mod waits;
