@@ -22,7 +22,7 @@ async fn a_finalizer_that_somebody_takes_off_comes_back() {
         ("secrets", "account", finalizers::IDENTITY, UNTIL_READ),
     ] {
         let held = || stage.api.find(plural, &of_team(name)).unwrap()["metadata"]["finalizers"].clone();
-        assert_eq!(held(), json!([finalizer]), "{plural}");
+        stage.until(plural, limit, || held() == json!([finalizer])).await;
         stage.api.edit(plural, &of_team(name), &json!({ "metadata": { "finalizers": null } })).unwrap();
         assert_eq!(held(), Value::Null, "{plural}");
         stage.until(finalizer, limit, || held() == json!([finalizer])).await;

@@ -166,7 +166,8 @@ async fn credentials_that_are_gone_are_missed_by_every_machine_and_their_return_
     let begun = stage.wire.len();
     tokio::time::sleep(Duration::from_secs(300)).await;
     let reads = stage.wire.records_since(begun, |call| call.verb == "GET" && call.what == "secrets");
-    assert!((9..=14).contains(&reads.len()), "one read for both:\n{}", table(&reads));
+    // Ten for both, and each machine's own retries, which grow rare.
+    assert!((9..=20).contains(&reads.len()), "{}", table(&reads));
     stage.api.create("secrets", &account).unwrap();
     stage.until("both have them", LIMIT, || both("True", "InstanceRunning")).await;
     stage.assert_one_vm_each(2);
