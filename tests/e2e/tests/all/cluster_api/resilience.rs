@@ -91,7 +91,8 @@ async fn come_back<T: PartialEq + Debug>(
 ) -> Result<()> {
     let wanted = part(before);
     let mut missing = Vec::new();
-    let back = eventually(&format!("the {what} are back"), async || {
+    let told = format!("the {what} are back");
+    let back = eventually(&told, async || {
         let now = part(&Graph::read(workload).await?);
         missing = wanted
             .iter()
