@@ -106,7 +106,7 @@ impl ApiServer {
                 let object: Value = serde_json::from_slice(&body)?;
                 object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
             }
-            _ => ask.name.clone(),
+            _ => ask.only_name().to_owned(),
         };
         let act = async |manner| {
             let reply = match verb {
@@ -267,6 +267,12 @@ impl Ask {
             ("DELETE", _) => "DELETE",
             _ => "OTHER",
         }
+    }
+
+    /// The name of the one object that it is about; empty for a collection.
+    fn only_name(&self) -> &str {
+        let of_field = || self.query("fieldSelector").strip_prefix("metadata.name=").unwrap_or_default();
+        if self.name.is_empty() { of_field() } else { &self.name }
     }
 
     fn query(&self, name: &str) -> &str {

@@ -23,7 +23,7 @@ pub struct Call {
     pub verb: &'static str,
     /// Resource and subresource (`v1/events` for Events of the core group), or the driver's function.
     pub what: String,
-    /// Name of the object; empty for a collection.
+    /// Name of the object, also where a list or a watch is of this one; empty for a collection.
     pub name: String,
 }
 
