@@ -86,6 +86,16 @@ pub(crate) struct Report {
     pub ready: Option<ReadyCondition>,
     /// It has ended the object of this uid, which the cache may show for a moment.
     pub ended: Option<String>,
+    /// The Secret with credentials that it has read by name.
+    pub credentials: Option<CredentialsSeen>,
+}
+
+/// A Secret that no watch shows, as a reconcile has read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CredentialsSeen {
+    Missing,
+    /// It is there, with this uid.
+    There(String),
 }
 
 impl Report {
@@ -103,6 +113,7 @@ impl Report {
             cloud: None,
             ready: None,
             ended: None,
+            credentials: None,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::config::{StartError, Target};
 use crate::fleet::{Action, Done, StatusWrite};
 use crate::node;
 use crate::source::VmSource;
-use crate::user_data::bootstrap_token;
+use crate::user_data::{bootstrap_token, registers_uninitialized};
 use crate::vm::Vm;
 
 /// A request takes no longer.
@@ -100,13 +100,14 @@ impl ApiServer {
     }
 
     async fn join(&self, vm: &Vm, source: &dyn VmSource, now: Timestamp) -> anyhow::Result<Done> {
-        let Some(token) = bootstrap_token(&source.user_data(vm).await?) else {
+        let user_data = source.user_data(vm).await?;
+        let Some(token) = bootstrap_token(&user_data) else {
             tracing::warn!(vm = vm.id, "the user data has no bootstrap token");
             return Ok(Done::NoToken);
         };
         let request = self.anonymous.post(format!("{}/api/v1/nodes", self.url)).bearer_auth(token);
         let answer = request
-            .json(&node::node(vm, &self.labels, now))
+            .json(&node::node(vm, &self.labels, registers_uninitialized(&user_data), now))
             .send()
             .await
             .context("failed to register the Node")?;

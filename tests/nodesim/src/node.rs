@@ -6,14 +6,16 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::fleet::StatusWrite;
+use crate::user_data::UNINITIALIZED;
 use crate::vm::Vm;
 
 /// Kubelets report the version of the control plane that they were made for.
 const KUBELET_VERSION: &str = "v1.36.0";
 const SECONDS_PER_HEARTBEAT_LIMIT: u64 = 40;
 
-/// The Node that registers this VM, with its whole status: registering is one request.
-pub fn node(vm: &Vm, labels: &BTreeMap<String, String>, now: Timestamp) -> Value {
+/// The Node that registers this VM, with its whole status: registering is one request. `is_uninitialized`: with the
+/// taint that Cluster API's core removes.
+pub fn node(vm: &Vm, labels: &BTreeMap<String, String>, is_uninitialized: bool, now: Timestamp) -> Value {
     let mut all_labels = Map::new();
     for (key, value) in [
         ("kubernetes.io/hostname", vm.node_name.as_str()),
@@ -31,6 +33,8 @@ pub fn node(vm: &Vm, labels: &BTreeMap<String, String>, now: Timestamp) -> Value
         .iter()
         .map(|address| json!({"type": address.kind, "address": address.address}))
         .collect();
+    let taint = json!({"key": UNINITIALIZED, "effect": "NoSchedule"});
+    let taints: Vec<Value> = is_uninitialized.then_some(taint).into_iter().collect();
     let healthy =
         StatusWrite::Report { is_ready: true, changed: now, joined: now, conditions: BTreeMap::new() };
     json!({
@@ -42,7 +46,7 @@ pub fn node(vm: &Vm, labels: &BTreeMap<String, String>, now: Timestamp) -> Value
             // Without it, the attach-detach controller passes the Node over.
             "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
         },
-        "spec": {"providerID": vm.provider_id},
+        "spec": {"providerID": vm.provider_id, "taints": taints},
         "status": {
             "addresses": addresses,
             "capacity": resources(vm, vm.memory_gib * 1024),

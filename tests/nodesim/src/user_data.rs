@@ -34,6 +34,14 @@ fn is_token(word: &str) -> bool {
     word.split_once('.').is_some_and(|(id, secret)| is_part(id, ID_LENGTH) && is_part(secret, SECRET_LENGTH))
 }
 
+/// The taint with which kubeadm's configuration of Cluster API registers a Node, until core has labelled it.
+pub(crate) const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
+
+/// Whether the configuration registers the Node with that taint.
+pub(crate) fn registers_uninitialized(user_data: &[u8]) -> bool {
+    String::from_utf8_lossy(user_data).contains(UNINITIALIZED)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +76,12 @@ mod tests {
         let file =
             STANDARD.encode(format!("apiVersion: v1\nkind: Config\nusers:\n- user: {{token: {TOKEN}}}\n"));
         check(&format!("#cloud-config\nwrite_files:\n- encoding: b64\n  content: {file}\n"), Some(TOKEN));
+    }
+
+    #[test]
+    fn only_a_configuration_that_has_the_taint_registers_with_it() {
+        let configuration = "nodeRegistration:\n  taints:\n  - effect: NoSchedule\n    key: node.cluster.x-k8s.io/uninitialized\n";
+        assert!(registers_uninitialized(configuration.as_bytes()));
+        assert!(!registers_uninitialized(b"#cloud-config"));
     }
 }

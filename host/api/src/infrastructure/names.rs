@@ -30,6 +30,8 @@ pub mod annotations {
     /// On a MachinistMachine: kind and name of its credentials, noted with the key. Its deletion needs them also where
     /// its cluster is gone.
     pub const IDENTITY: &str = "machinist.dev/identity";
+    /// On a MachinistMachine: a short digest of the bootstrap data that its create got, noted with the key.
+    pub const BOOTSTRAP_DATA: &str = "machinist.dev/bootstrap-data";
     /// On a MachinistMachine: the driver's own id of the VM, where it differs from that of the VM's Node.
     pub const VM_ID: &str = "machinist.dev/vm-id";
     /// On a MachinistMachine: the failure domain that its VM has to be in, noted with the key. Its deletion needs it

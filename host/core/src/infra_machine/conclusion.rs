@@ -75,6 +75,8 @@ reasons! {
         FailureDomainUnsupported = Warning "FailureDomainUnsupported",
         /// The driver does not say which id the VM's Node has.
         NodeIdUnknown = Warning "NodeIdUnknown",
+        /// The bootstrap data is not that of an earlier create, which may have made a VM.
+        BootstrapDataChanged = Warning "BootstrapDataChanged",
         /// Another object has the same key.
         KeyContested = Warning "KeyContested",
         Paused = Normal "Paused",

@@ -1,5 +1,7 @@
 //! Facts of one reconcile of an infrastructure machine.
 
+use jiff::SignedDuration;
+
 use crate::machine::node::health::ConditionStatus;
 use crate::machine::{DriverFact, MachineView};
 use crate::value::id::{FailureDomain, ObjectKey};
@@ -23,6 +25,9 @@ pub struct InfraMachineView {
     pub contested_by: Vec<ObjectKey>,
     /// The data that the VM gets at boot.
     pub bootstrap: BootstrapFact,
+    /// How long ago this process has noticed that the data is not that of the create before; `None` where it is, or where
+    /// there was none.
+    pub data_changed: Option<SignedDuration>,
     /// The credentials of the cloud.
     pub identity: IdentityFact,
     /// The mark that its VM would get, if this host has it for the VMs of its own Machines.

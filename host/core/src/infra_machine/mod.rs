@@ -9,12 +9,14 @@
 //! | `facts` | all facts of a reconcile |
 //! | `step` | the order: pause, key, deletion, owner, cluster, bootstrap data, and then the VM |
 //! | `prerequisites` | what creation waits for |
+//! | `bootstrap_data` | what comes before a create with other data than the one before |
 //! | `driver_functions` | questions to the driver before effects: the failure domain, the id of the Node |
 //! | `conclusion` | the status by the contract, out of the end of a reconcile |
 //! | [`remediation`] | reboots of the VM of an unhealthy Machine, before its owner replaces it |
 //! | `addresses` | the addresses that core's schema takes |
 
 pub mod addresses;
+mod bootstrap_data;
 mod conclusion;
 mod driver_functions;
 mod facts;

@@ -9,6 +9,7 @@ use crate::scheduling::step::Step;
 use crate::value::id::ObjectKey;
 
 use super::InfraStep;
+use super::bootstrap_data;
 use super::conclusion::{InfraConclusion, InfraReason};
 use super::driver_functions;
 use super::facts::InfraMachineView;
@@ -38,10 +39,36 @@ pub fn step(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp)
         {
             return step;
         }
-    } else if let Some(conclusion) = prerequisites::of_identity(view) {
-        return Step::Finish(conclusion);
+        if let Some(step) = bootstrap_data::before_other(view, progress) {
+            return step;
+        }
+    } else {
+        if let Some(step) = finalizer(view, progress) {
+            return step;
+        }
+        if let Some(conclusion) = prerequisites::of_identity(view) {
+            return Step::Finish(conclusion);
+        }
     }
     vm(view, progress, now)
+}
+
+/// Puts back a finalizer that somebody took off: without it a deletion of the object would leave its VM.
+fn finalizer(view: &InfraMachineView, progress: &MachineProgress) -> Option<InfraStep> {
+    if view.machine.machine.has_finalizer {
+        return None;
+    }
+    match &progress.claim {
+        None => Some(Step::act(MachineEffect::AddFinalizer)),
+        // Whatever the write has met requeues the object.
+        Some(Ok(()) | Err(ActError::Conflict | ActError::Gone)) => None,
+        Some(Err(error)) => {
+            let message = format!("failed to put the finalizer on it again: {error}");
+            let (reason, wake) =
+                (InfraReason::Machine(MachineReason::ClaimFailed), machine::retry_write(error));
+            Some(Step::Finish(InfraConclusion::waiting(view, reason, message, wake)))
+        }
+    }
 }
 
 /// Looks for the VM of an earlier create before the wait for bootstrap data. `None` when it is there.

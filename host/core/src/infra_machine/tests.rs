@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::driver::error::{Code, DriverError};
+use crate::driver::write_error::ActError;
 use crate::driver::{Address, Capabilities, Creation, Deletion, Vm, VmState};
 use crate::machine::node::health::ConditionStatus;
 use crate::machine::tests::facts::{self, guest, vm, vm_that_is};
@@ -23,6 +24,7 @@ fn fresh() -> InfraMachineView {
         paused: None,
         contested_by: Vec::new(),
         bootstrap: BootstrapFact::Ready,
+        data_changed: None,
         identity: IdentityFact::Ready,
         reserved_mark: None,
         failure_domain: None,
@@ -273,6 +275,60 @@ fn a_vm_that_exists_needs_no_bootstrap_data() {
     let mut moved = provisioned();
     moved.bootstrap = BootstrapFact::NotNamed;
     assert_eq!(ready(&run(&moved, |_| None).1), (Some(ConditionStatus::True), "InstanceRunning"));
+}
+
+/// A driver is promised the same user data with a key while its create is unresolved.
+#[test]
+fn other_bootstrap_data_is_sent_only_when_reads_must_show_what_the_create_before_has_made() {
+    let window = SignedDuration::from_secs(30);
+    let changed = |ago: i64| {
+        let mut view = begun();
+        view.data_changed = Some(SignedDuration::from_secs(ago));
+        let DriverFact::Ready(driver) = &mut view.machine.driver else { panic!("{:?}", view.machine.driver) };
+        driver.consistency_window = window;
+        view
+    };
+    let answers = |code: Code| {
+        move |effect: &MachineEffect| {
+            matches!(effect, MachineEffect::ProbeVm).then(|| MachineOutcome::ProbeVm(Err(guest(code))))
+        }
+    };
+    let (effects, end) = run(&changed(20), answers(Code::NotFound));
+    assert_eq!((effects, ready(&end)), (vec!["probe-vm"], (NOT_READY, "BootstrapDataChanged")));
+    assert_eq!(end.wake, Requeue::Check(SignedDuration::from_secs(10)), "when reads must show it");
+    let (effects, end) = run(&changed(30), answers(Code::NotFound));
+    assert_eq!(effects, ["probe-vm", "claim", "create-vm", "record-vm"], "the digest is noted first");
+    assert_eq!(end.reason.as_str(), "InstanceRunning");
+    let (effects, _) = run(&changed(0), |_| None);
+    assert_eq!(effects, ["probe-vm", "record-vm"], "the VM of the create before is the machine's");
+    let (effects, end) = run(&changed(30), answers(Code::Unavailable));
+    assert_eq!((effects, end.status.is_provisioned), (vec!["probe-vm"], false), "no answer proves nothing");
+}
+
+#[test]
+fn a_digest_that_cannot_be_noted_sends_no_other_data() {
+    let mut view = begun();
+    view.data_changed = Some(SignedDuration::MAX);
+    let fails = |effect: &MachineEffect| match effect {
+        MachineEffect::ProbeVm => Some(MachineOutcome::ProbeVm(Err(guest(Code::NotFound)))),
+        MachineEffect::AddFinalizer => Some(MachineOutcome::AddFinalizer(Err(ActError::Conflict))),
+        _ => None,
+    };
+    let (effects, end) = run(&view, fails);
+    assert_eq!((effects, ready(&end)), (vec!["probe-vm", "claim"], (NOT_READY, "ClaimFailed")));
+}
+
+#[test]
+fn a_finalizer_that_somebody_took_off_is_put_back_whatever_else_is_missing() {
+    let mut view = provisioned();
+    view.machine.machine.has_finalizer = false;
+    let (effects, end) = run(&view, |_| None);
+    assert_eq!((effects, end.reason), (vec!["claim"], InfraReason::InstanceRunning));
+    view.identity = IdentityFact::Missing("no Secret".into());
+    view.owner = OwnerFact::Missing;
+    assert_eq!(run(&view, |_| None).0, ["claim"]);
+    let effects = run(&deleting(view), |_| None).0;
+    assert!(!effects.contains(&"claim"), "nobody may add one in a deletion: {effects:?}");
 }
 
 #[test]

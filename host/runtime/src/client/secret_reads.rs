@@ -40,6 +40,11 @@ impl SecretReads {
         shared.get_or_try_init(|| read(client, key)).await.cloned()
     }
 
+    /// The Secret is not as it was: the next read is a request.
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        self.known().remove(key);
+    }
+
     fn known_or_new(&self, key: &ObjectKey) -> Shared {
         let now = Instant::now();
         let mut known = self.known();

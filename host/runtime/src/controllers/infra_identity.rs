@@ -16,10 +16,14 @@ use crate::context::key::Kind;
 use crate::controllers::classes::finalizers::{Finalizer, Users, sync_finalizer};
 use crate::controllers::state::TenantState;
 use crate::events::{About, Event};
-use crate::message::Report;
+use crate::message::{CredentialsSeen, Report};
 
 /// When a Secret in use is read again: no watch tells that somebody deletes it.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(10);
+
+/// When a Secret in use that is gone is read again: VMs that have to be deleted wait for it. One request for all of its
+/// users.
+const MISSING_AGAIN: SignedDuration = SignedDuration::from_secs(30);
 
 /// Objects that need credentials.
 #[derive(Clone, Debug)]
@@ -77,7 +81,10 @@ pub(crate) async fn secret(context: &Context, key: &ObjectKey, users: &IdentityU
         Ok(Some(secret)) => secret.metadata,
         Ok(None) if users.count == 0 => return Report::only(Requeue::Gone),
         // Its users say so in their conditions.
-        Ok(None) => return Report::only(Requeue::After(LOOK_AGAIN)),
+        Ok(None) => {
+            let credentials = Some(CredentialsSeen::Missing);
+            return Report { credentials, ..Report::only(Requeue::After(MISSING_AGAIN)) };
+        }
         Err(error) => {
             tracing::debug!(error = %error, "Secret not read");
             return Report::only(retry);
@@ -90,8 +97,10 @@ pub(crate) async fn secret(context: &Context, key: &ObjectKey, users: &IdentityU
         other => other,
     };
     let about = About { api_version: "v1".to_owned(), ..About::of("Secret", &meta) };
+    let events = users.event(about, &meta).into_iter().collect();
+    let credentials = meta.uid.map(CredentialsSeen::There);
     // No watch shows this Secret: there is no version to wait for.
-    Report { wrote: Vec::new(), wake, events: users.event(about, &meta).into_iter().collect(), ..report }
+    Report { wrote: Vec::new(), wake, events, credentials, ..report }
 }
 
 #[cfg(test)]

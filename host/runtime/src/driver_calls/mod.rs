@@ -12,10 +12,12 @@
 //! | `driver_choice` | which driver, and which version of it, a class chooses |
 //! | `class_checks` | the results of the last checks of classes |
 //! | `capacity` | classes that the cloud has no capacity for |
+//! | `bootstrap_data` | bootstrap data by its digest, and since when it is not that of an earlier create |
 //! | `creates` | how creates ended, for clouds without idempotency keys |
 //! | `unstarted` | Machines that this process created and has not requested a VM for |
 //! | `deletion_requests` | VMs whose deletion this process has requested |
 
+pub(crate) mod bootstrap_data;
 pub(crate) mod call_recorder;
 pub(crate) mod call_slots;
 pub(crate) mod capacity;

@@ -14,6 +14,7 @@ use tracing::info;
 
 use crate::context::clock::Clock;
 use crate::context::key::Key;
+use crate::driver_calls::bootstrap_data::DataChanges;
 use crate::driver_calls::call_slots::CallSlots;
 use crate::driver_calls::creates::Creates;
 use crate::driver_calls::deletion_requests::DeletionRequests;
@@ -26,6 +27,8 @@ pub(crate) struct VmMemory {
     pub(crate) creates: Creates,
     /// VMs whose deletion this process has requested.
     pub(crate) deletion_requests: DeletionRequests,
+    /// Bootstrap data that is not that of an earlier create.
+    pub(crate) data_changes: DataChanges,
     /// How many objects are in calls of drivers at a time.
     pub(crate) call_slots: Arc<CallSlots>,
     /// When VMs are looked at. Never locked across an await.
@@ -42,6 +45,7 @@ impl VmMemory {
         Self {
             creates: Creates::of(identity),
             deletion_requests: DeletionRequests::default(),
+            data_changes: DataChanges::default(),
             call_slots: Arc::new(CallSlots::new(outbox, key_of)),
             checks: Mutex::default(),
         }
@@ -56,6 +60,7 @@ impl VmMemory {
     pub(crate) fn forget(&self, object: &ObjectKey) {
         self.call_slots.forget(object);
         self.deletion_requests.forget(object);
+        self.data_changes.forget(object);
         self.checks().forget(object);
     }
 }

@@ -1,5 +1,7 @@
 //! Which credentials objects for Cluster API use: these stay until the last of the objects is gone.
 
+use std::collections::BTreeMap;
+
 use machinist_api::infrastructure::names::finalizers;
 use machinist_api::infrastructure::{
     IdentityReference, MachinistCluster, MachinistIdentity, MachinistMachine,
@@ -9,7 +11,9 @@ use machinist_core::value::id::ObjectKey;
 
 use super::{Engine, Key, Kind};
 use crate::cache::{Change, Groups};
+use crate::controllers::facts::infra_machine::related::RelatedObjects;
 use crate::controllers::infra_identity::IdentityUsers;
+use crate::message::CredentialsSeen;
 
 /// Users that a message names.
 const NAMED: usize = 3;
@@ -24,9 +28,16 @@ enum Named {
 /// A user of credentials: kind and key.
 type User = (&'static str, ObjectKey);
 
+const MACHINE: &str = "MachinistMachine";
+const CLUSTER: &str = "MachinistCluster";
+
 /// Objects by the credentials that they name, while they have our finalizer. Follows the caches.
 #[derive(Debug, Default)]
-pub(super) struct IdentityIndex(Groups<Named, User>);
+pub(super) struct IdentityIndex {
+    users: Groups<Named, User>,
+    /// Secrets in use, as they were read last.
+    seen: BTreeMap<ObjectKey, CredentialsSeen>,
+}
 
 impl Named {
     /// `None` for a kind that nobody knows.
@@ -63,12 +74,12 @@ fn secret_of(identity: &MachinistIdentity) -> ObjectKey {
 impl Engine {
     pub(super) fn machine_uses_identity(&mut self, change: &Change<MachinistMachine>) {
         let (old, new) = (of_machine(change.old.as_deref()), of_machine(change.new.as_deref()));
-        self.user_changed(&("MachinistMachine", change.key.clone()), old, new);
+        self.user_changed(&(MACHINE, change.key.clone()), old, new);
     }
 
     pub(super) fn cluster_uses_identity(&mut self, change: &Change<MachinistCluster>) {
         let (old, new) = (of_cluster(change.old.as_deref()), of_cluster(change.new.as_deref()));
-        self.user_changed(&("MachinistCluster", change.key.clone()), old, new);
+        self.user_changed(&(CLUSTER, change.key.clone()), old, new);
     }
 
     /// The identity itself, and the Secrets that it named and names.
@@ -89,9 +100,9 @@ impl Engine {
         if old == new {
             return;
         }
-        self.identities.0.change(user, old.clone(), new.clone());
-        let (left, came) = (old.filter(|left| self.identities.0.count(left) == 0), new);
-        let came = came.filter(|came| self.identities.0.count(came) == 1);
+        self.identities.users.change(user, old.clone(), new.clone());
+        let (left, came) = (old.filter(|left| self.identities.users.count(left) == 0), new);
+        let came = came.filter(|came| self.identities.users.count(came) == 1);
         for named in [left, came].into_iter().flatten() {
             match named {
                 Named::Secret(secret) => self.wake(Key::InfraSecret(secret), Priority::Event),
@@ -111,16 +122,87 @@ impl Engine {
         }
     }
 
+    /// A reconcile has read credentials. A machine that misses them lets the Secret be read: one reconcile tells all.
+    pub(super) fn credentials_seen(&mut self, key: &Key, seen: CredentialsSeen) {
+        match key {
+            Key::InfraSecret(secret) => self.secret_seen(key, secret, seen),
+            Key::InfraMachine(machine) => {
+                let named = RelatedObjects::of(&self.tenant, machine).and_then(|related| {
+                    Named::of(&related.identity_reference()?, machine.namespace.as_str())
+                });
+                let secret = match named {
+                    Some(Named::Secret(secret)) => Some(secret),
+                    Some(Named::Identity(identity)) => {
+                        self.tenant.infra.identities.get(&identity).map(|identity| secret_of(&identity))
+                    }
+                    None => None,
+                };
+                if let Some(secret) = secret.filter(|secret| self.identities.seen.get(secret) != Some(&seen))
+                {
+                    self.wake(Key::InfraSecret(secret), Priority::Event);
+                }
+            }
+            Key::Secret(_)
+            | Key::Class(_)
+            | Key::Machine(_)
+            | Key::Set(_)
+            | Key::Deployment(_)
+            | Key::InfraCluster(_)
+            | Key::InfraIdentity(_)
+            | Key::InfraTemplate(_)
+            | Key::InfraRemediation(_) => {}
+        }
+    }
+
+    /// When it is gone, there again, or another one, all machines that need it are reconciled: they say so, and those that
+    /// waited for it continue.
+    fn secret_seen(&mut self, key: &Key, secret: &ObjectKey, seen: CredentialsSeen) {
+        let before = self.identities.seen.insert(secret.clone(), seen.clone());
+        // The first time that it is there is no news: its users have begun with it.
+        if before.map_or(seen == CredentialsSeen::Missing, |before| before != seen) {
+            self.tenant.infra.secrets.forget(secret);
+            for (kind, user) in self.users_of(key) {
+                if kind == MACHINE {
+                    self.retry_infra_at_once(user);
+                } else {
+                    for machine in self.machines_of_infra_cluster(&Key::InfraCluster(user)) {
+                        self.retry_infra_at_once(machine);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nobody needs the Secret any more.
+    pub(super) fn forget_credentials(&mut self, key: &Key) {
+        if let Key::InfraSecret(secret) = key {
+            self.identities.seen.remove(secret);
+        }
+    }
+
     /// The users of these credentials.
     pub(super) fn identity_users(&self, key: &Key) -> IdentityUsers {
-        let of_identity = |identity: &ObjectKey| self.identities.0.of(&Named::Identity(identity.clone()));
-        let users: Vec<User> = match key {
+        let users = self.users_of(key);
+        let may_be_more =
+            self.index.has_unknown(Kind::InfraMachine) || self.index.has_unknown(Kind::InfraCluster);
+        let named = users.iter().take(NAMED).map(|(kind, key)| format!("{kind} {key}")).collect();
+        IdentityUsers { count: users.len(), named, may_be_more }
+    }
+
+    fn users_of(&self, key: &Key) -> Vec<User> {
+        let of_identity = |identity: &ObjectKey| self.identities.users.of(&Named::Identity(identity.clone()));
+        match key {
             Key::InfraIdentity(identity) => of_identity(identity),
             Key::InfraSecret(secret) => {
                 let identities = self.tenant.infra.identities.all().into_iter();
                 let by_identity = identities.filter(|(_, identity)| secret_of(identity) == *secret);
                 let by_identity = by_identity.flat_map(|(identity, _)| of_identity(&identity));
-                self.identities.0.of(&Named::Secret(secret.clone())).into_iter().chain(by_identity).collect()
+                self.identities
+                    .users
+                    .of(&Named::Secret(secret.clone()))
+                    .into_iter()
+                    .chain(by_identity)
+                    .collect()
             }
             Key::Secret(_)
             | Key::Class(_)
@@ -131,10 +213,6 @@ impl Engine {
             | Key::InfraCluster(_)
             | Key::InfraTemplate(_)
             | Key::InfraRemediation(_) => Vec::new(),
-        };
-        let may_be_more =
-            self.index.has_unknown(Kind::InfraMachine) || self.index.has_unknown(Kind::InfraCluster);
-        let named = users.iter().take(NAMED).map(|(kind, key)| format!("{kind} {key}")).collect();
-        IdentityUsers { count: users.len(), named, may_be_more }
+        }
     }
 }

@@ -300,7 +300,7 @@ impl Engine {
         }
     }
 
-    fn retry_infra_at_once(&mut self, machine: ObjectKey) {
+    pub(super) fn retry_infra_at_once(&mut self, machine: ObjectKey) {
         if self.tenant.infra.machines.get(&machine).is_none() {
             return;
         }

@@ -360,6 +360,9 @@ impl Engine {
         }
         self.queue.done(&key, now);
         self.wake_machines(report.wakes);
+        if let Some(seen) = report.credentials {
+            self.credentials_seen(&key, seen);
+        }
         self.remember(&key, report.ready);
         // Only a leader reports Events.
         if *self.context.leads.borrow() {
@@ -467,6 +470,7 @@ impl Engine {
     }
 
     fn forget(&mut self, key: &Key) {
+        self.forget_credentials(key);
         self.queue.remove(key);
         self.parked.remove(key);
         self.gathered.remove(key);

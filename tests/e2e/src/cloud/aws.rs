@@ -1,15 +1,18 @@
 //! EC2, played by moto.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use ec2::{CLUSTER_TAG, Credentials, Ec2, Instance};
+use ec2::{CLUSTER_TAG, Credentials, Ec2, Effect, Instance, Lag, Rule, UID_TAG};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinist_api::MachineClass;
 use nodesim::{Ec2Source, VmSource};
+use serde_json::{Map, Value, json};
 
-use super::{Cloud, Made};
+use super::{Cloud, LiveVm, Made};
 use crate::manifests::aws;
 
 /// An account of EC2 as one cluster uses it.
@@ -61,6 +64,10 @@ impl Cloud for Aws {
     const VERSION: &'static str = "AWS_DRIVER_VERSION";
     const LARGE: (&'static str, &'static str) = ("machineType", "m5.xlarge");
 
+    async fn begin(_settings: &simcloud::Config) -> Result<Self> {
+        Self::start().await
+    }
+
     fn vm_source(&self) -> Result<Arc<dyn VmSource>> {
         // Kubelets look at moto itself: what goes wrong on purpose goes wrong for the host.
         let source = Ec2Source::new(&self.moto_url(), self.region())?;
@@ -84,6 +91,55 @@ impl Cloud for Aws {
 
     fn cluster(&self) -> Option<&str> {
         self.cluster.as_deref()
+    }
+
+    fn specification(&self) -> Value {
+        let mut spec = aws::spec(&self.ec2);
+        let subnets = self.fixture().subnets.iter();
+        let by_zone: Map<String, Value> =
+            subnets.map(|subnet| (subnet.zone.clone(), json!(subnet.id))).collect();
+        spec["subnetsByZone"] = Value::Object(by_zone);
+        spec
+    }
+
+    fn failure_domains(&self) -> Vec<String> {
+        self.fixture().subnets.iter().map(|subnet| subnet.zone.clone()).collect()
+    }
+
+    async fn live_machines(&self) -> Result<Vec<LiveVm>> {
+        let live = self.live_instances().await?.into_iter().map(|instance| LiveVm {
+            key: instance.tags.get(UID_TAG).cloned().unwrap_or_default(),
+            node_id: format!("aws:///{}/{}", instance.zone, instance.id),
+            zone: instance.zone,
+            id: instance.id,
+        });
+        Ok(live.collect())
+    }
+
+    fn changes_asked(&self) -> u64 {
+        let stats = self.stats();
+        ["RunInstances", "TerminateInstances"].map(|action| stats.requests_of(action)).iter().sum()
+    }
+
+    fn made_by_key(&self) -> Result<BTreeMap<String, u64>> {
+        Ok(self.stats().created_by_uid)
+    }
+
+    async fn remove(&self, id: &str) -> Result<()> {
+        self.terminate_by_hand(id).await
+    }
+
+    fn disturb(&self) -> Result<()> {
+        self.set_lag(Lag { creation: Duration::from_millis(1_500), change: Duration::from_millis(500) });
+        let lost = Effect::LostAnswer { hold: Duration::from_millis(50) };
+        self.faults().add(Rule::new(lost).on("RunInstances").share(0.33, 1).named("lost"));
+        Ok(())
+    }
+
+    fn heal(&self) -> Result<()> {
+        self.faults().clear();
+        self.set_lag(Lag::default());
+        Ok(())
     }
 
     async fn live(&self) -> Result<Vec<String>> {

@@ -3,6 +3,7 @@
 mod aws;
 mod sim;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -22,6 +23,18 @@ pub struct Made {
     pub duplicates: u64,
 }
 
+/// A VM that lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveVm {
+    pub id: String,
+    /// The uid or the key of the object that it was made for; empty if it has none.
+    pub key: String,
+    /// The failure domain that it is in.
+    pub zone: String,
+    /// The provider id of its Node, as the cloud's controller manager writes it.
+    pub node_id: String,
+}
+
 /// A running cloud, its driver, and how a user's objects name both.
 pub trait Cloud: Send + Sync + 'static {
     /// The name of its plugin, its Secret, and in lower case of its provider.
@@ -32,6 +45,11 @@ pub trait Cloud: Send + Sync + 'static {
     const VERSION: &'static str;
     /// A field of its classes and a value of it that makes larger VMs.
     const LARGE: (&'static str, &'static str);
+
+    /// Starts it for a lab. The settings are those of the simulated cloud.
+    fn begin(settings: &simcloud::Config) -> impl Future<Output = Result<Self>> + Send
+    where
+        Self: Sized;
 
     /// Its VMs, for kubelets.
     fn vm_source(&self) -> Result<Arc<dyn VmSource>>;
@@ -55,6 +73,14 @@ pub trait Cloud: Send + Sync + 'static {
         class
     }
 
+    /// The specification of VMs that can be in each of the failure domains.
+    fn specification(&self) -> Value {
+        self.class("small", Self::NAME).provider_spec.unwrap_or_default()
+    }
+
+    /// Names of failure domains, at least two.
+    fn failure_domains(&self) -> Vec<String>;
+
     /// The host's name for the cluster; by default the host finds a name itself.
     fn cluster(&self) -> Option<&str> {
         None
@@ -62,6 +88,24 @@ pub trait Cloud: Send + Sync + 'static {
 
     /// Ids of the VMs that live.
     fn live(&self) -> impl Future<Output = Result<Vec<String>>> + Send;
+
+    /// The VMs that live.
+    fn live_machines(&self) -> impl Future<Output = Result<Vec<LiveVm>>> + Send;
+
+    /// Requests so far that create or delete VMs, whatever came of them.
+    fn changes_asked(&self) -> u64;
+
+    /// The VMs made since the cloud began, for each key: by the cloud's own record, which misses none.
+    fn made_by_key(&self) -> Result<BTreeMap<String, u64>>;
+
+    /// Somebody removes a VM, without the host.
+    fn remove(&self, id: &str) -> impl Future<Output = Result<()>> + Send;
+
+    /// From here on reads lag, and some creates are done and not answered.
+    fn disturb(&self) -> Result<()>;
+
+    /// Nothing goes wrong on purpose any more.
+    fn heal(&self) -> Result<()>;
 
     /// The VMs created since the cloud began.
     fn made(&self) -> impl Future<Output = Result<Made>> + Send;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use cluster_api::{Managers, Programs};
+use cluster_api::{Managers, Migration, Programs};
 use control_plane::ControlPlane;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
@@ -32,6 +32,15 @@ pub fn plane_options() -> control_plane::Options {
 impl Management {
     /// Builds the programs if it must, installs Cluster API and `deploy/clusterctl`, and starts the managers.
     pub async fn start(plane: &ControlPlane) -> Result<Self> {
+        Self::start_with(plane, Migration::Skipped).await
+    }
+
+    /// As above, with a core that migrates its definitions, as it does after an upgrade.
+    pub async fn start_migrating(plane: &ControlPlane) -> Result<Self> {
+        Self::start_with(plane, Migration::Done).await
+    }
+
+    async fn start_with(plane: &ControlPlane, migration: Migration) -> Result<Self> {
         let programs = tokio::task::spawn_blocking(cluster_api::programs).await??;
         cluster_api::install(&programs, plane).await.context("failed to install Cluster API")?;
         install_provider(plane).await?;
@@ -42,7 +51,7 @@ impl Management {
         ] {
             plane.wait_until_allowed(CORE_ACCOUNT, &[], "list", resource).await?;
         }
-        let managers = Managers::start(&programs, plane).await?;
+        let managers = Managers::start(&programs, plane, migration).await?;
         Ok(Self { programs, managers })
     }
 

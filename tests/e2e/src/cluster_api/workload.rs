@@ -163,10 +163,20 @@ impl Workload {
 
     /// Creates the MachineDeployment with the template `small`.
     pub async fn deploy(&self, management: &ControlPlane, replicas: u32) -> Result<()> {
-        let deployment =
-            objects::machine_deployment(&self.namespace, &self.name, WORKERS, (replicas, "small"));
+        management.apply(&self.deployment(replicas).to_string()).await?;
+        Ok(())
+    }
+
+    /// As above, with all Machines in one failure domain.
+    pub async fn deploy_in(&self, management: &ControlPlane, replicas: u32, domain: &str) -> Result<()> {
+        let mut deployment = self.deployment(replicas);
+        deployment["spec"]["template"]["spec"]["failureDomain"] = json!(domain);
         management.apply(&deployment.to_string()).await?;
         Ok(())
+    }
+
+    fn deployment(&self, replicas: u32) -> Value {
+        objects::machine_deployment(&self.namespace, &self.name, WORKERS, (replicas, "small"))
     }
 
     pub async fn scale(&self, replicas: u32) -> Result<()> {

@@ -14,5 +14,5 @@ mod webhooks;
 
 pub use clusterctl::Clusterctl;
 pub use install::{install, make_movable};
-pub use manager::{Manager, Managers};
+pub use manager::{Manager, Managers, Migration};
 pub use programs::{CLUSTER_API_VERSION, Programs, programs};

@@ -21,20 +21,23 @@ pub(crate) struct Kind {
     flags: &'static [&'static str],
 }
 
-pub(crate) static CORE: Kind = Kind {
-    program: "core",
-    namespace: "capi-system",
-    flags: &[
-        "--feature-gates=ClusterTopology=true",
-        "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
-    ],
-};
+pub(crate) static CORE: Kind =
+    Kind { program: "core", namespace: "capi-system", flags: &["--feature-gates=ClusterTopology=true"] };
+/// Without it core rewrites the objects of its definitions once it starts.
+const SKIP_MIGRATION: &str = "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields";
 pub(crate) static KUBEADM: Kind =
     Kind { program: "kubeadm-bootstrap", namespace: "capi-kubeadm-bootstrap-system", flags: &[] };
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 const LINES_OF_LOG: usize = 20;
+
+/// Whether core migrates its definitions: it rewrites their objects, and notes that on each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Migration {
+    Skipped,
+    Done,
+}
 
 /// Core and kubeadm bootstrap provider of one management cluster.
 #[derive(Debug)]
@@ -46,9 +49,14 @@ pub struct Managers {
 impl Managers {
     /// Starts both under their accounts, which [`crate::install`] made, waits until they are ready, and registers their
     /// webhooks.
-    pub async fn start(programs: &Programs, plane: &ControlPlane) -> Result<Self> {
-        let core = Manager::start(&CORE, programs, plane).await?;
-        let kubeadm = Manager::start(&KUBEADM, programs, plane).await?;
+    pub async fn start(programs: &Programs, plane: &ControlPlane, migration: Migration) -> Result<Self> {
+        let skipped = [SKIP_MIGRATION];
+        let flags: &[&str] = match migration {
+            Migration::Skipped => &skipped,
+            Migration::Done => &[],
+        };
+        let core = Manager::start(&CORE, programs, plane, flags).await?;
+        let kubeadm = Manager::start(&KUBEADM, programs, plane, &[]).await?;
         Ok(Self { core, kubeadm })
     }
 }
@@ -64,7 +72,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    async fn start(kind: &Kind, programs: &Programs, plane: &ControlPlane) -> Result<Self> {
+    async fn start(kind: &Kind, programs: &Programs, plane: &ControlPlane, flags: &[&str]) -> Result<Self> {
         let folder = plane.folder().join(kind.namespace);
         std::fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
         let kubeconfig = plane.kubeconfig_for_service_account(kind.namespace, kind.account()).await?;
@@ -81,6 +89,7 @@ impl Manager {
             .arg(format!("--diagnostics-address=127.0.0.1:{metrics}"))
             .args(["--insecure-diagnostics", "--leader-elect=false"])
             .args(kind.flags)
+            .args(flags)
             .current_dir(&folder)
             .env("NO_PROXY", "127.0.0.1,localhost")
             .env("POD_NAMESPACE", kind.namespace)

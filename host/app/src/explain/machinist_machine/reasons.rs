@@ -53,6 +53,11 @@ pub(super) fn step(reason: InfraReason, names: &Names) -> String {
         InfraReason::NodeIdUnknown => {
             "the host asks the driver again; `machinist plugin logs` shows its log, and its author can correct node-id".to_owned()
         }
+        InfraReason::BootstrapDataChanged => {
+            "the host looks for the VM of the earlier create until the cloud must show it, and then creates one with the new \
+             data"
+                .to_owned()
+        }
         InfraReason::KeyContested => {
             "take the finalizer off the object that is the copy, and delete it; then the host goes on with the other".to_owned()
         }
@@ -215,6 +220,7 @@ mod tests {
             CredentialsRejected: put valid credentials with all rights that the driver needs into the Secret; the host goes on at once
             FailureDomainUnsupported: take the failure domain off the owner of Machine m, or use a driver with the interface placement; then delete Machine m, so that its owner makes another one
             NodeIdUnknown: the host asks the driver again; `machinist plugin logs` shows its log, and its author can correct node-id
+            BootstrapDataChanged: the host looks for the VM of the earlier create until the cloud must show it, and then creates one with the new data
             KeyContested: take the finalizer off the object that is the copy, and delete it; then the host goes on with the other
             Paused: take spec.paused off Cluster c, or the annotation cluster.x-k8s.io/paused off this object, whichever is there; `clusterctl move` does so itself
             InsufficientCapacity: the host tries again, until the cloud has room; for another type or failure domain, let the owner of Machine m use a template of another name, which replaces this machine

@@ -142,15 +142,19 @@ async fn patch_machine(context: &Context, observed: &ObservedInfraMachine, patch
     merge(&api, Kind::InfraMachine, key.name.as_str(), patch).await
 }
 
-/// Finalizer, key, mark and credentials in one write, before the first call to a cloud. A key that is there stays: it
-/// came with a move.
+/// Finalizer, key, mark, credentials and the digest of the bootstrap data in one write, before the first call to a cloud.
+/// A key that is there stays: it came with a move.
 fn claim(observed: &ObservedInfraMachine) -> Value {
-    let noted = json!({
+    let mut noted = json!({
         annotations::MACHINE_KEY: observed.view.machine.machine.uid.as_str(),
         names::annotations::CLUSTER_MARK: observed.cluster_mark,
         annotations::IDENTITY: observed.identity,
         annotations::FAILURE_DOMAIN: observed.view.failure_domain.as_ref().map(FailureDomain::as_str),
     });
+    // Once the VM is there, nobody reads the data any more.
+    if let Some(digest) = &observed.data_digest {
+        noted[annotations::BOOTSTRAP_DATA] = json!(digest);
+    }
     vm_notes::with_finalizer(&observed.machine.metadata, finalizers::MACHINE)
         .with("annotations", noted)
         .patch()

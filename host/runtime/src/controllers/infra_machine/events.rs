@@ -1,25 +1,33 @@
 //! Events about a MachinistMachine: its VM is stored, and changes of `Ready`.
 
 use machinist_core::infra_machine::{InfraConclusion, InfraReason};
-use machinist_core::machine::{MachineEffect, MachineOutcome, MachineReason, Requeue};
+use machinist_core::machine::{MachineEffect, MachineOutcome, MachineReason, Requeue, Severity};
 
 use crate::controllers::facts::infra_machine::observe::{ObservedInfraMachine, condition};
 use crate::controllers::objects::conditions::{MESSAGE_BYTES, PAUSED, READY, is_same_text};
 use crate::events::{About, Event, clip};
 
-/// An effect that users see and that no condition shows.
+/// An effect that users see and that no condition shows. `is_found`: this reconcile has created no VM.
 pub(super) fn of_action(
     observed: &ObservedInfraMachine,
-    effect: &MachineEffect,
-    outcome: &MachineOutcome,
-) -> Option<Event> {
-    match (effect, outcome) {
-        (MachineEffect::RecordVm { provider_id, .. }, MachineOutcome::RecordVm(Ok(()))) => {
-            let message = format!("VM {provider_id} is recorded");
-            Some(normal(observed, "VmRecorded", "VmRecorded", message))
-        }
-        _ => None,
+    (effect, outcome): (&MachineEffect, &MachineOutcome),
+    is_found: bool,
+) -> Vec<Event> {
+    let (MachineEffect::RecordVm { provider_id, .. }, MachineOutcome::RecordVm(Ok(()))) = (effect, outcome)
+    else {
+        return Vec::new();
+    };
+    let message = format!("VM {provider_id} is recorded");
+    let mut events = vec![normal(observed, "VmRecorded", "VmRecorded", message)];
+    if is_found && observed.view.data_changed.is_some() {
+        let message = format!(
+            "VM {provider_id} was made with bootstrap data that has changed since: if its Node does not join, delete the \
+             Machine, and its owner replaces it"
+        );
+        let (topic, reason) = ("bootstrap-data", InfraReason::BootstrapDataChanged.as_str());
+        events.push(Event { severity: Severity::Warning, ..normal(observed, topic, reason, message) });
     }
+    events
 }
 
 /// Why the object is as it is.

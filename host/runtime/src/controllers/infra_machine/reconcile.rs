@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_api::infrastructure::MachinistMachine;
 use machinist_core::driver::Creation;
 use machinist_core::driver::error::{CallError, Code};
-use machinist_core::infra_machine::{InfraConclusion, InfraReason, InfraStep, step};
+use machinist_core::infra_machine::{IdentityFact, InfraConclusion, InfraReason, InfraStep, step};
 use machinist_core::machine::{
     EffectTrait, MachineEffect, MachineOutcome, MachineProgress, Requeue, retry_write,
 };
@@ -24,7 +24,7 @@ use crate::controllers::state::TenantState;
 use crate::driver_calls::call_slots::{CloudAccount, MachineCallSlots, Purpose};
 use crate::driver_calls::vm_calls::account_signal;
 use crate::events::Event;
-use crate::message::Report;
+use crate::message::{CredentialsSeen, Report};
 use machinist_api::infrastructure::names::annotations::DRIVER_STATE;
 
 use super::act::{self, InfraEffectContext, InfraEffectResult};
@@ -50,6 +50,7 @@ pub(crate) async fn run(
     let gate_state = *context.gate_state.borrow();
     let now = context.clock.now();
     let observed = observe(tenant, related, read, &gate_state, (retry_facts, contested_by), now);
+    let misses = matches!(observed.view.identity, IdentityFact::Missing(_));
     let reconcile = InfraReconcile {
         tenant,
         context,
@@ -63,7 +64,8 @@ pub(crate) async fn run(
         node_id: None,
         driver_state: None,
     };
-    frame::run(context, reconcile).await
+    let credentials = misses.then_some(CredentialsSeen::Missing);
+    Report { credentials, ..frame::run(context, reconcile).await }
 }
 
 struct InfraReconcile<'a> {
@@ -158,7 +160,8 @@ impl Reconcile for InfraReconcile<'_> {
             }
             _ => {}
         }
-        report.events.extend(events::of_action(&self.observed, &effect, &outcome));
+        let is_found = self.progress.create.is_none();
+        report.events.extend(events::of_action(&self.observed, (&effect, &outcome), is_found));
         report.cloud = account_signal(&outcome).or(report.cloud);
         self.progress.record(outcome);
     }

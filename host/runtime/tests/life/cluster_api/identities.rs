@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use machinist_api::infrastructure::names::finalizers;
 use memory_api::encode;
+use memory_api::wire::table;
 use serde_json::{Value, json};
 
 use super::objects::{
@@ -133,24 +134,56 @@ async fn an_identity_and_its_secret_are_kept_while_they_are_used() {
 async fn a_deletion_waits_for_credentials_that_are_gone() {
     let (stage, _host) = provided().await;
     tokio::time::sleep(LIMIT).await;
-    let account = stage.api.find("secrets", &of_team("account")).unwrap();
-    // Somebody takes off the finalizer that keeps it.
-    let without = json!({ "metadata": { "finalizers": null } });
-    stage.api.edit("secrets", &of_team("account"), &without).unwrap();
-    stage.api.delete("secrets", &of_team("account")).unwrap();
+    let account = take_away_credentials(&stage);
     stage.api.delete(MACHINES, &of_team("vm")).unwrap();
     let is_missed = || says(&stage, "vm", "Ready") == ("False".to_owned(), "CredentialsMissing".to_owned());
     stage.until("it says so", LIMIT, is_missed).await;
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     assert_eq!(stage.cloud.vms(), 1);
-    let mut restored = account;
-    let metadata = restored["metadata"].as_object_mut().unwrap();
+    stage.api.create("secrets", &account).unwrap();
+    stage.until("it is gone", LIMIT, || find(&stage, "vm").is_none()).await;
+    assert_eq!(stage.cloud.vms(), 0);
+}
+
+/// No watch shows the Secret: one read tells all machines.
+#[tokio::test(start_paused = true)]
+async fn credentials_that_are_gone_are_missed_by_every_machine_and_their_return_is_seen_soon() {
+    let (stage, _host) = provided().await;
+    add_machine(&stage, "second");
+    stage.until("the second is provided", LIMIT, || is_provisioned(&stage, "second")).await;
+    tokio::time::sleep(LIMIT).await;
+    let account = take_away_credentials(&stage);
+    let both = |status: &str, reason: &str| {
+        ["vm", "second"]
+            .iter()
+            .all(|name| says(&stage, name, "Ready") == (status.to_owned(), reason.to_owned()))
+    };
+    // The looks at VMs are further apart.
+    let until_read = Duration::from_secs(700);
+    stage.until("both miss them", until_read, || both("Unknown", "CredentialsMissing")).await;
+    let message = find(&stage, "vm").unwrap()["status"]["conditions"].to_string();
+    assert!(message.contains("does not exist: create it"), "{message}");
+    let begun = stage.wire.len();
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let reads = stage.wire.records_since(begun, |call| call.verb == "GET" && call.what == "secrets");
+    // Ten for both, and each machine's own retries, which grow rare.
+    assert!((9..=20).contains(&reads.len()), "{}", table(&reads));
+    stage.api.create("secrets", &account).unwrap();
+    stage.until("both have them", LIMIT, || both("True", "InstanceRunning")).await;
+    stage.assert_one_vm_each(2);
+}
+
+/// Deletes the Secret whatever holds it, and returns it as somebody creates it again.
+fn take_away_credentials(stage: &Stage) -> Value {
+    let mut account = stage.api.find("secrets", &of_team("account")).unwrap();
+    let without = json!({ "metadata": { "finalizers": null } });
+    stage.api.edit("secrets", &of_team("account"), &without).unwrap();
+    stage.api.delete("secrets", &of_team("account")).unwrap();
+    let metadata = account["metadata"].as_object_mut().unwrap();
     for field in ["uid", "resourceVersion", "creationTimestamp"] {
         metadata.remove(field);
     }
-    stage.api.create("secrets", &restored).unwrap();
-    stage.until("it is gone", Duration::from_secs(900), || find(&stage, "vm").is_none()).await;
-    assert_eq!(stage.cloud.vms(), 0);
+    account
 }
 
 /// A class shares provider and parameters with machines of machine-controller-manager, and its credentials where they

@@ -1,7 +1,10 @@
 //! MachinistMachines and MachinistClusters: the infrastructure provider of Cluster API. The tests play its core.
 
+mod bad_input;
+mod bootstrap_data;
 mod clusters;
 mod crashes;
+mod finalizers;
 mod functions;
 mod identities;
 mod lifecycle;

@@ -1,20 +1,15 @@
 //! ClusterClasses: the topology controller of core makes everything, and tries changes of templates in dry runs.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use anyhow::{Context as _, Result, ensure};
-use e2e::cluster_api::{Management, Workload, objects};
+use anyhow::{Context as _, Result};
+use e2e::cluster_api::{Management, Workload, objects, rests};
 use e2e::{Lab, eventually};
 use kube::ResourceExt as _;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::played::provider_spec;
-use super::scene::{TEAM, ids, managed, options, put_basics, workload};
+use super::scene::{REST, Sim, TEAM, ends, managed, options, put_basics, workload};
 
-/// How long everything has to rest.
-const REST: Duration = Duration::from_secs(120);
 const TEMPLATE: &str = "MachinistMachineTemplate";
 
 fn class() -> Value {
@@ -137,7 +132,7 @@ async fn has_size(lab: &Lab, workload: &Workload, size: &str) -> Result<()> {
 #[tokio::test]
 #[ignore = "nightly: four minutes, two of them at rest"]
 async fn a_cluster_of_a_class_follows_its_variables_and_rests() {
-    managed(options(), async |lab, _, _| {
+    managed::<Sim>(options(), async |lab, _, _| {
         let workload = of_class(lab, "sim.small").await?;
         has_size(lab, &workload, "sim.small").await?;
         for size in ["sim.large", "sim.small"] {
@@ -149,58 +144,16 @@ async fn a_cluster_of_a_class_follows_its_variables_and_rests() {
             has_size(lab, &workload, size).await?;
         }
         workload.cluster_condition("Available", "True").await?;
-        rests(&workload).await?;
-        workload.delete().await?;
-        ensure!(ids(lab).is_empty(), "{:?}", ids(lab));
-        Ok(())
+        rests(&workload, REST).await?;
+        ends(lab, &workload).await
     })
     .await;
-}
-
-/// Versions of the objects that the host writes, and of core's.
-async fn versions(workload: &Workload) -> Result<BTreeMap<String, String>> {
-    let mut versions = BTreeMap::new();
-    for (group, version, kind) in [
-        ("infrastructure.machinist.dev", "v1alpha1", "MachinistMachine"),
-        ("infrastructure.machinist.dev", "v1alpha1", "MachinistCluster"),
-        ("infrastructure.machinist.dev", "v1alpha1", TEMPLATE),
-        ("cluster.x-k8s.io", "v1beta2", "Machine"),
-        ("cluster.x-k8s.io", "v1beta2", "Cluster"),
-    ] {
-        for object in workload.all(group, version, kind).list(&ListParams::default()).await? {
-            versions.insert(
-                format!("{kind} {}", object.name_any()),
-                object.resource_version().unwrap_or_default(),
-            );
-        }
-    }
-    Ok(versions)
-}
-
-/// Nothing is written for two minutes, once all is done.
-async fn rests(workload: &Workload) -> Result<()> {
-    let mut last = (versions(workload).await?, tokio::time::Instant::now());
-    eventually("nothing is written any more", async || {
-        let now = versions(workload).await?;
-        if now != last.0 {
-            last = (now, tokio::time::Instant::now());
-        }
-        Ok((last.1.elapsed() > Duration::from_secs(15)).then_some(()))
-    })
-    .await?;
-    let (at_rest, since) = last;
-    while since.elapsed() < REST {
-        let now = versions(workload).await?;
-        ensure!(now == at_rest, "written at rest, after {:?}: {at_rest:?}, {now:?}", since.elapsed());
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
-    Ok(())
 }
 
 #[tokio::test]
 #[ignore = "nightly: half a minute; the repository is read by clusterctl on each change"]
 async fn core_reads_the_class_that_is_shipped() {
-    managed(options(), async |lab, management, _| {
+    managed::<Sim>(options(), async |lab, management, _| {
         let workload = workload(lab).await?;
         shipped_class(lab, management, &workload).await
     })

@@ -1,88 +1,103 @@
 //! The life of a workload cluster with Cluster API's own programs.
 
-use anyhow::{Result, ensure};
-use e2e::cluster_api::{Workload, objects};
-use e2e::{Lab, eventually};
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
-use kube::api::ListParams;
-use serde_json::json;
+use std::collections::BTreeMap;
 
-use super::played::provider_spec;
-use super::scene::{TEAM, managed, options, workload};
+use anyhow::{Context as _, Result, ensure};
+use e2e::cluster_api::Workload;
+use e2e::{Cloud, Host, Lab, LiveVm, eventually};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
+
+use super::scene::{
+    Sim, ends, managed, one_vm_each, options, put_large_template, vms_of_kept_machines, workload,
+};
 
 #[tokio::test]
 async fn a_workload_cluster_is_made_scaled_rolled_and_deleted() {
-    managed(options(), async |lab, _, host| {
-        let workload = workload(lab).await?;
-        workload.deploy(&lab.plane, 3).await?;
-        workload.has(3, "small").await?;
-        joined(lab, &workload, 3).await?;
-
-        workload.scale(6).await?;
-        workload.has(6, "small").await?;
-        workload.scale(2).await?;
-        workload.has(2, "small").await?;
-        ensure!(lab.cloud.live_vms().len() == 2, "{:?}", lab.cloud.live_vms());
-
-        let mut large = provider_spec();
-        large["type"] = json!("sim.large");
-        let template = objects::machine_template(TEAM, "large", "sim", &large);
-        lab.plane.apply(&template.to_string()).await?;
-        let created = lab.cloud.stats().created;
-        workload.roll("large").await?;
-        let most = rolled(&workload, lab, 2).await?;
-        ensure!(most <= 3, "never more VMs than wanted and one: {most}");
-        let stats = lab.cloud.stats();
-        ensure!(
-            stats.created == created + 2,
-            "one VM for each new machine, {created} before: {stats:?}\n{}",
-            host.log_end()
-        );
-
-        workload.delete().await?;
-        ensure!(lab.cloud.live_vms().is_empty(), "{:?}", lab.cloud.live_vms());
-        ensure!(lab.cloud.stats().duplicates_ever == 0, "no machine ever had two VMs");
-        let errors = host.log_lines("ERROR");
-        ensure!(errors.is_empty(), "{errors:?}");
-        Ok(())
-    })
-    .await;
+    managed::<Sim>(options(), async |lab, _, host| life(lab, host, 6).await).await;
 }
 
-/// Nodes are what core makes of them: nothing of it is the host's.
-async fn joined(lab: &Lab, workload: &Workload, machines: usize) -> Result<()> {
-    let nodes: Api<Node> = Api::all(lab.client.clone());
-    eventually("core has set up the Nodes", async || {
-        let nodes = nodes.list(&ListParams::default()).await?;
-        let is_set_up = |node: &Node| {
-            let labels = node.metadata.labels.as_ref();
-            let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref()).into_iter().flatten();
-            labels.is_some_and(|labels| labels.contains_key("node-role.kubernetes.io/worker"))
-                && !taints.into_iter().any(|taint| taint.key.contains("uninitialized"))
-        };
-        Ok((nodes.items.len() == machines && nodes.iter().all(is_set_up)).then_some(()))
-    })
-    .await?;
-    for machine in workload.machines().list(&ListParams::default()).await? {
-        let addresses = machine.data["status"]["addresses"].as_array().cloned().unwrap_or_default();
-        ensure!(!addresses.is_empty(), "core took the addresses: {}", machine.data["status"]);
-        ensure!(machine.data["spec"]["providerID"].is_string(), "core took the id: {}", machine.data["spec"]);
-    }
+/// Three machines in the second failure domain, `most`, two; a roll of these; none.
+pub(super) async fn life<C: Cloud>(lab: &Lab<C>, host: &Host, most: usize) -> Result<()> {
+    let workload = workload(lab).await?;
+    let zone = lab.cloud.failure_domains().into_iter().nth(1).context("there are two failure domains")?;
+    workload.deploy_in(&lab.plane, 3, &zone).await?;
+    workload.has(3, "small").await?;
+    joined(lab, &workload, &zone, 3).await?;
+
+    workload.scale(u32::try_from(most)?).await?;
+    workload.has(most, "small").await?;
+    workload.scale(2).await?;
+    workload.has(2, "small").await?;
+    let live = lab.cloud.live_machines().await?;
+    ensure!(live.len() == 2, "{live:?}");
+
+    put_large_template(lab).await?;
+    let created = lab.cloud.made().await?.created;
+    workload.roll("large").await?;
+    let seen = rolled(&workload, lab, 2).await?;
+    ensure!(seen.most_vms <= 3, "never more VMs than wanted and one: {seen:?}");
+    ensure!(seen.fewest_available >= 2, "never fewer available than wanted: {seen:?}");
+    let made = lab.cloud.made().await?.created;
+    ensure!(made == created + 2, "one VM for each of 2: {}\n{}", made - created, host.log_end());
+
+    ends(lab, &workload).await?;
+    let errors = host.log_lines("ERROR");
+    ensure!(errors.is_empty(), "{errors:?}");
     Ok(())
 }
 
-/// Waits for the end of a rollout. Returns the most VMs at one moment; never are fewer Machines available than wanted.
-async fn rolled(workload: &Workload, lab: &Lab, wanted: usize) -> Result<usize> {
-    let mut most = 0;
-    let fewest = std::cell::Cell::new(usize::MAX);
-    eventually("the rollout is done", async || {
-        let seen = workload.look().await?;
-        most = most.max(lab.cloud.live_vms().len());
-        fewest.set(fewest.get().min(usize::try_from(seen.available)?));
-        Ok(seen.is_complete(wanted, "large").then_some(()))
+/// Nodes are what core makes of them: nothing of it is the host's. Core finds each by an id that the provider gives and
+/// that the cloud's controller manager has written to the Node.
+async fn joined<C: Cloud>(lab: &Lab<C>, workload: &Workload, zone: &str, machines: usize) -> Result<()> {
+    let nodes: Api<Node> = Api::all(lab.client.clone());
+    let nodes = eventually("core has set up the Nodes", async || {
+        let nodes = nodes.list(&ListParams::default()).await?;
+        let is_set_up = |node: &Node| {
+            let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref()).into_iter().flatten();
+            node.labels().contains_key("node-role.kubernetes.io/worker")
+                && !taints.into_iter().any(|taint| taint.key.contains("uninitialized"))
+        };
+        Ok((nodes.items.len() == machines && nodes.iter().all(is_set_up)).then_some(nodes.items))
     })
     .await?;
-    ensure!(fewest.get() >= wanted, "only {} machines were available", fewest.get());
-    Ok(most)
+    let ids_of_nodes: BTreeMap<String, String> = nodes
+        .into_iter()
+        .map(|node| (node.name_any(), node.spec.and_then(|spec| spec.provider_id).unwrap_or_default()))
+        .collect();
+    let vms: BTreeMap<String, LiveVm> =
+        lab.cloud.live_machines().await?.into_iter().map(|vm| (vm.node_id.clone(), vm)).collect();
+    for machine in workload.machines().list(&ListParams::default()).await? {
+        let (spec, status) = (&machine.data["spec"], &machine.data["status"]);
+        let addresses = status["addresses"].as_array().cloned().unwrap_or_default();
+        ensure!(!addresses.is_empty(), "core took the addresses: {status}");
+        ensure!(status["failureDomain"] == zone, "and the failure domain {zone}: {status}");
+        let id = spec["providerID"].as_str().context("core took the id")?;
+        let vm = vms.get(id).with_context(|| format!("{id} is of none of {vms:?}"))?;
+        ensure!(vm.zone == zone, "{vm:?} is in {zone}");
+        let node = status["nodeRef"]["name"].as_str().context("core found the Node")?;
+        ensure!(ids_of_nodes.get(node).map(String::as_str) == Some(id), "{node}: {ids_of_nodes:?}, {id}");
+    }
+    one_vm_each(lab).await
+}
+
+/// Extremes of all moments of a rollout that were seen.
+#[derive(Debug)]
+struct Seen {
+    most_vms: usize,
+    fewest_available: usize,
+}
+
+/// Waits for the end of a rollout.
+async fn rolled<C: Cloud>(workload: &Workload, lab: &Lab<C>, wanted: usize) -> Result<Seen> {
+    let mut seen = Seen { most_vms: 0, fewest_available: usize::MAX };
+    eventually("the rollout is done", async || {
+        let now = workload.look().await?;
+        seen.most_vms = seen.most_vms.max(vms_of_kept_machines(lab, workload).await?);
+        seen.fewest_available = seen.fewest_available.min(usize::try_from(now.available)?);
+        Ok(now.is_complete(wanted, "large").then_some(()))
+    })
+    .await?;
+    Ok(seen)
 }

@@ -101,7 +101,16 @@ async fn the_api_server_refuses_what_contradicts_itself() {
         for (number, spec) in [both, with_class, json!({})].iter().enumerate() {
             let refused = add_machine(&lab.client, &format!("odd-{number}"), spec).await;
             ensure!(refused.is_err(), "{spec} is refused");
+            let mut template = objects::machine_template(TEAM, &format!("odd-{number}"), "sim", &json!({}));
+            template["spec"]["template"]["spec"] = spec.clone();
+            ensure!(
+                lab.plane.apply(&template.to_string()).await.is_err(),
+                "a template with {spec} is refused"
+            );
         }
+        let mut with_id = objects::machine_template(TEAM, "odd", "sim", &provider_spec());
+        with_id["spec"]["template"]["spec"]["providerID"] = json!("sim:///1");
+        ensure!(lab.plane.apply(&with_id.to_string()).await.is_err(), "a template is of no VM");
         Ok(())
     };
     checked.await.unwrap_or_else(|error: anyhow::Error| panic!("{error:#}"));

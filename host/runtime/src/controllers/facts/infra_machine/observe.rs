@@ -39,6 +39,7 @@ use crate::controllers::facts::machine::preservation;
 use crate::controllers::objects::conditions::READY;
 use crate::controllers::objects::metadata::annotation;
 use crate::controllers::state::TenantState;
+use crate::driver_calls::bootstrap_data;
 use crate::driver_calls::driver_choice::{class_spec, inline_spec};
 
 /// The key of a bootstrap Secret's data, by the contract.
@@ -76,6 +77,8 @@ pub(crate) struct ObservedInfraMachine {
     pub(crate) identity: Option<String>,
     /// Bootstrap data, which the VM gets at boot.
     pub(crate) user_data: Option<Vec<u8>>,
+    /// The digest of that.
+    pub(crate) data_digest: Option<String>,
     /// The data of the Secrets with the credentials.
     pub(crate) values: BTreeMap<String, Vec<u8>>,
     /// The plugins that may get them; `None` for whichever serves.
@@ -111,6 +114,15 @@ pub(crate) fn observe(
     let reported = reported(&related.machine);
     let vm_check = memory.checks().fact(&related.key, &fact.uid, presence(reported.as_ref()), now);
     let (bootstrap, user_data) = bootstrap(&related, secrets.bootstrap);
+    let data_digest = user_data.as_deref().map(|data| bootstrap_data::digest(&fact.uid, data));
+    let noted = annotation(&related.machine.metadata, annotations::BOOTSTRAP_DATA);
+    let data_changed = data_digest
+        .as_deref()
+        .and_then(|digest| memory.data_changes.noticed_ago(&related.key, noted, digest));
+    if data_changed.is_some() {
+        // The create that the cloud works on had other data: it is looked for, and not asked for again.
+        fact.operation = None;
+    }
     let cluster_mark = related.cluster_mark();
     let identity = related.identity_reference().map(|reference| reference.to_string());
     let machine = MachineView {
@@ -140,6 +152,7 @@ pub(crate) fn observe(
         paused: related.pause(),
         contested_by,
         bootstrap,
+        data_changed,
         identity: used.fact,
         reserved_mark: (cluster_mark == tenant.settings.cluster).then(|| cluster_mark.clone()),
         failure_domain: related.failure_domain().map(FailureDomain::new),
@@ -154,6 +167,7 @@ pub(crate) fn observe(
         cluster_mark,
         identity,
         user_data,
+        data_digest,
         values: used.values,
         plugins: used.plugins,
     }
