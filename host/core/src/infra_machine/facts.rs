@@ -25,8 +25,8 @@ pub struct InfraMachineView {
     pub contested_by: Vec<ObjectKey>,
     /// The data that the VM gets at boot.
     pub bootstrap: BootstrapFact,
-    /// How long ago this process has noticed that the data is not that of the create before; `None` where it is, or where
-    /// there was none.
+    /// How long ago this process has noticed that the data is not that of the create before; `None` where it is, or
+    /// where there was none.
     pub data_changed: Option<SignedDuration>,
     /// The credentials of the cloud.
     pub identity: IdentityFact,

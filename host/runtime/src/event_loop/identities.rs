@@ -154,8 +154,8 @@ impl Engine {
         }
     }
 
-    /// When it is gone, there again, or another one, all machines that need it are reconciled: they say so, and those that
-    /// waited for it continue.
+    /// When it is gone, there again, or another one, all machines that need it are reconciled: they say so, and those
+    /// that waited for it continue.
     fn secret_seen(&mut self, key: &Key, secret: &ObjectKey, seen: CredentialsSeen) {
         let before = self.identities.seen.insert(secret.clone(), seen.clone());
         // The first time that it is there is no news: its users have begun with it.

@@ -31,10 +31,10 @@ const KINDS: [(&str, &str, &str); 12] = [
 ];
 const OURS: &str = "infrastructure.machinist.dev";
 
-/// How long nothing may change before a cluster counts as settled.
-const SETTLED: Duration = Duration::from_secs(15);
+/// How long nothing may change before a cluster counts as still.
+const STILL: Duration = Duration::from_secs(15);
 /// The last retry after a rollout comes within minutes.
-const UNTIL_SETTLED: Duration = Duration::from_secs(300);
+const UNTIL_STILL: Duration = Duration::from_secs(300);
 
 /// The metadata of the objects of a workload cluster at one moment, by kind and name.
 #[derive(Clone, Debug)]
@@ -128,12 +128,12 @@ impl Graph {
 /// changes at rest is a write that repeats for ever.
 pub async fn rests(workload: &Workload, rest: Duration) -> Result<()> {
     let mut last = (Graph::read(workload).await?.versions(), Instant::now());
-    within(UNTIL_SETTLED, "nothing is written any more", async || {
+    within(UNTIL_STILL, "nothing is written any more", async || {
         let now = Graph::read(workload).await?.versions();
         if now != last.0 {
             last = (now, Instant::now());
         }
-        Ok((last.1.elapsed() > SETTLED).then_some(()))
+        Ok((last.1.elapsed() > STILL).then_some(()))
     })
     .await?;
     let (at_rest, since) = last;

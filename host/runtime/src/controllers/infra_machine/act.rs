@@ -142,8 +142,8 @@ async fn patch_machine(context: &Context, observed: &ObservedInfraMachine, patch
     merge(&api, Kind::InfraMachine, key.name.as_str(), patch).await
 }
 
-/// Finalizer, key, mark, credentials and the digest of the bootstrap data in one write, before the first call to a cloud.
-/// A key that is there stays: it came with a move.
+/// Finalizer, key, mark, credentials and the digest of the bootstrap data in one write, before the first call to a
+/// cloud. A key that is there stays: it came with a move.
 fn claim(observed: &ObservedInfraMachine) -> Value {
     let mut noted = json!({
         annotations::MACHINE_KEY: observed.view.machine.machine.uid.as_str(),

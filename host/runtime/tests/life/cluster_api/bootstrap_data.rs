@@ -54,8 +54,8 @@ async fn the_vm_of_a_create_with_other_data_is_adopted_and_the_key_is_never_sent
         assert_eq!(stage.cloud.changed_parameters(), 0, "{}", table(&stage.wire.records(|_| true)));
         assert_eq!(sent(&stage), [b"#cloud-config"], "with the data that it began with");
         stage.assert_one_vm_each(1);
-        let told = || stage.events("vm").contains(&"BootstrapDataChanged".to_owned());
-        stage.until("an Event says that its data is not that of today", LIMIT, told).await;
+        let is_reported = || stage.events("vm").contains(&"BootstrapDataChanged".to_owned());
+        stage.until("an Event says that its data is not that of today", LIMIT, is_reported).await;
     }
 }
 

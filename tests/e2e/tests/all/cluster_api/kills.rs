@@ -24,8 +24,8 @@ const LONGEST_LIFE: f64 = 7.8;
 /// Each phase takes as many kills as it takes.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Then the next host lives: a deletion waits for longer than any of these lives until the cloud's reads must show it, and
-/// that wait is in the memory of a process.
+/// Then the next host lives: a deletion waits for longer than any of these lives until the cloud's reads must show
+/// it, and that wait is in the memory of a process.
 const KILLS_A_PHASE: usize = 25;
 
 /// Fewer would have met few of the moments of all phases.

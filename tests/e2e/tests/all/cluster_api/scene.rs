@@ -87,8 +87,8 @@ pub(super) async fn ids<C: Cloud>(lab: &Lab<C>) -> Result<BTreeSet<String>> {
     Ok(lab.cloud.live().await?.into_iter().collect())
 }
 
-/// How many VMs live whose Machine is not being deleted. Core counts no others: it makes the next Machine of a rollout as
-/// soon as the one before is marked, while drain and VM of that one take their time.
+/// How many VMs live whose Machine is not being deleted. Core counts no others: it makes the next Machine of a
+/// rollout as soon as the one before is marked, while drain and VM of that one take their time.
 pub(super) async fn vms_of_kept_machines<C: Cloud>(lab: &Lab<C>, workload: &Workload) -> Result<usize> {
     // First: a Machine that is marked in between is left out, and none is counted too much.
     let live = lab.cloud.live_machines().await?;
