@@ -375,7 +375,10 @@ impl Engine {
             }
         }
         self.requeue(key.clone(), report.wake, report.cloud, (priority, jitter), now);
-        let is_unused = matches!(key, Key::InfraSecret(_)) && report.wake == Requeue::Gone;
+        // A user that came during the reconcile has requeued the Secret.
+        let is_unused = matches!(key, Key::InfraSecret(_))
+            && report.wake == Requeue::Gone
+            && self.identity_users(&key).count == 0;
         if is_unused || !self.tenant.has(&key) {
             // The object was deleted during the reconcile: entries added since then would never be removed.
             self.forget(&key);
