@@ -123,7 +123,7 @@ impl Engine {
     }
 
     /// A reconcile has read credentials. A machine that misses them lets the Secret be read: one reconcile tells all.
-    pub(super) fn credentials_seen(&mut self, key: &Key, seen: CredentialsSeen) {
+    pub(super) fn credentials_seen(&mut self, key: &Key, seen: &CredentialsSeen) {
         match key {
             Key::InfraSecret(secret) => self.secret_seen(key, secret, seen),
             Key::InfraMachine(machine) => {
@@ -137,7 +137,7 @@ impl Engine {
                     }
                     None => None,
                 };
-                if let Some(secret) = secret.filter(|secret| self.identities.seen.get(secret) != Some(&seen))
+                if let Some(secret) = secret.filter(|secret| self.identities.seen.get(secret) != Some(seen))
                 {
                     self.wake(Key::InfraSecret(secret), Priority::Event);
                 }
@@ -156,10 +156,10 @@ impl Engine {
 
     /// When it is gone, there again, or another one, all machines that need it are reconciled: they say so, and those
     /// that waited for it continue.
-    fn secret_seen(&mut self, key: &Key, secret: &ObjectKey, seen: CredentialsSeen) {
+    fn secret_seen(&mut self, key: &Key, secret: &ObjectKey, seen: &CredentialsSeen) {
         let before = self.identities.seen.insert(secret.clone(), seen.clone());
         // The first time that it is there is no news: its users have begun with it.
-        if before.map_or(seen == CredentialsSeen::Missing, |before| before != seen) {
+        if before.map_or(*seen == CredentialsSeen::Missing, |before| before != *seen) {
             self.tenant.infra.secrets.forget(secret);
             for (kind, user) in self.users_of(key) {
                 if kind == MACHINE {

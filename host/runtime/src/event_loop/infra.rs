@@ -183,7 +183,7 @@ impl Engine {
         };
         if health(old) != health(new) {
             self.retry_remediations(|key, remediation| {
-                let owner = owner_name(&remediation.metadata, cluster_api::GROUP, "Machine");
+                let owner = cluster_api::owner(&remediation.metadata, "Machine");
                 key.namespace == change.key.namespace
                     && owner.is_some_and(|(name, _)| name == change.key.name.as_str())
             });

@@ -360,7 +360,7 @@ impl Engine {
         }
         self.queue.done(&key, now);
         self.wake_machines(report.wakes);
-        if let Some(seen) = report.credentials {
+        if let Some(seen) = &report.credentials {
             self.credentials_seen(&key, seen);
         }
         self.remember(&key, report.ready);

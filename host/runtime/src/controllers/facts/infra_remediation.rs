@@ -15,7 +15,7 @@ use machinist_core::machine::DriverFact;
 use machinist_core::value::id::ObjectKey;
 
 use super::infra_machine::observe::ObservedInfraMachine;
-use super::infra_machine::related::{RelatedObjects, owner_name, pause};
+use super::infra_machine::related::{RelatedObjects, pause};
 use crate::controllers::state::TenantState;
 
 /// A remediation, and the objects that it is about.
@@ -44,11 +44,10 @@ impl RemediationObjects {
         let infra = &tenant.infra;
         let remediation = infra.remediations.get(key)?;
         let namespace = key.namespace.as_str();
-        let owner =
-            owner_name(&remediation.metadata, cluster_api::GROUP, "Machine").and_then(|(name, uid)| {
-                let owner = infra.owners.get(&ObjectKey::new(namespace, name))?;
-                (owner.metadata.uid.as_deref() == Some(uid)).then_some(owner)
-            });
+        let owner = cluster_api::owner(&remediation.metadata, "Machine").and_then(|(name, uid)| {
+            let owner = infra.owners.get(&ObjectKey::new(namespace, name))?;
+            (owner.metadata.uid.as_deref() == Some(uid)).then_some(owner)
+        });
         let cluster = owner.as_ref().and_then(|owner| owner.cluster());
         let cluster = cluster.and_then(|name| infra.owner_clusters.get(&ObjectKey::new(namespace, name)));
         let reference = owner.as_ref().map(|owner| &owner.spec.infrastructure_ref);

@@ -152,8 +152,8 @@ fn claim(observed: &ObservedInfraMachine) -> Value {
         annotations::FAILURE_DOMAIN: observed.view.failure_domain.as_ref().map(FailureDomain::as_str),
     });
     // Once the VM is there, nobody reads the data any more.
-    if let Some(digest) = &observed.data_digest {
-        noted[annotations::BOOTSTRAP_DATA] = json!(digest);
+    if let (Some(digest), Value::Object(noted)) = (&observed.data_digest, &mut noted) {
+        noted.insert(annotations::BOOTSTRAP_DATA.to_owned(), json!(digest));
     }
     vm_notes::with_finalizer(&observed.machine.metadata, finalizers::MACHINE)
         .with("annotations", noted)
