@@ -137,8 +137,7 @@ impl Engine {
                     }
                     None => None,
                 };
-                if let Some(secret) = secret.filter(|secret| self.identities.seen.get(secret) != Some(seen))
-                {
+                if let Some(secret) = secret.filter(|secret| self.identities.seen.get(secret) != Some(seen)) {
                     self.wake(Key::InfraSecret(secret), Priority::Event);
                 }
             }

@@ -91,8 +91,8 @@ async fn come_back<T: PartialEq + Debug>(
 ) -> Result<()> {
     let wanted = part(before);
     let mut missing = Vec::new();
-    let told = format!("the {what} are back");
-    let back = eventually(&told, async || {
+    let sentence = format!("the {what} are back");
+    let back = eventually(&sentence, async || {
         let now = part(&Graph::read(workload).await?);
         missing = wanted
             .iter()
@@ -109,9 +109,9 @@ async fn come_back<T: PartialEq + Debug>(
 const MIGRATED: &str = "crd-migration.cluster.x-k8s.io/observed-generation";
 
 /// Core migrates its own definitions: it rewrites all their objects, and notes that on each definition. Ours have one
-/// version, so that no object can be stored in another and no managed field can name another: nothing is to be
-/// migrated, and there is no migrator in the host. Core could take ours for its own, or its writes could wake the host to
-/// writes of its own.
+/// version, so that no object can be stored in another and no managed field can name another: nothing has to be
+/// migrated, and the host has no migrator. Two things could go wrong: core takes ours for its own, or its writes wake the
+/// host to writes of its own.
 #[tokio::test]
 #[ignore = "nightly: a minute and a half; definitions with one version are checked with the API on each change"]
 async fn core_migrates_its_own_definitions_and_leaves_the_providers_alone() {
