@@ -110,8 +110,8 @@ const MIGRATED: &str = "crd-migration.cluster.x-k8s.io/observed-generation";
 
 /// Core migrates its own definitions: it rewrites all their objects, and notes that on each definition. Ours have one
 /// version, so that no object can be stored in another and no managed field can name another: nothing has to be
-/// migrated, and the host has no migrator. Two things could go wrong: core takes ours for its own, or its writes wake the
-/// host to writes of its own.
+/// migrated, and the host has no migrator. Two things could go wrong: core takes ours for its own, or its writes wake
+/// the host to writes of its own.
 #[tokio::test]
 #[ignore = "nightly: a minute and a half; definitions with one version are checked with the API on each change"]
 async fn core_migrates_its_own_definitions_and_leaves_the_providers_alone() {
