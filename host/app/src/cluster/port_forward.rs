@@ -14,7 +14,7 @@ use machinist_core::value::error_chain::chain;
 use crate::cluster::message_of;
 
 /// How long the pod's side has to say why it closed a connection.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 pub(crate) struct Target<'a> {
     pub(crate) namespace: &'a str,
