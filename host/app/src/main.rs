@@ -16,6 +16,7 @@
 //! | `completion` | completes words for shells and kubectl |
 //! | `output` | prints; a closed pipe ends the command quietly |
 //! | `reference` | generates `deploy/reference` |
+//! | `testing` | helpers for the tests of several commands |
 
 #![cfg_attr(
     not(test),
@@ -37,6 +38,8 @@ mod plugin;
 mod reference;
 mod rollout;
 mod run;
+#[cfg(test)]
+mod testing;
 mod tree;
 
 use std::ffi::OsString;

@@ -18,8 +18,6 @@ pub mod annotations {
     pub const MANAGED_BY: &str = "cluster.x-k8s.io/managed-by";
     /// On an object that `clusterctl move` deletes: its VM lives on under the copy of the object elsewhere.
     pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
-    /// On an object: `clusterctl move` waits.
-    pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
     /// On an infrastructure machine: name of the template that it was cloned from.
     pub const CLONED_FROM: &str = "cluster.x-k8s.io/cloned-from-name";
     /// On a template that the topology controller applies without keeping it.

@@ -14,7 +14,10 @@ use machinist_core::value::error_chain::chain;
 use crate::cluster::message_of;
 
 /// How long the pod's side has to say why it closed a connection.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How often it is asked. The words are lost when its side closes while the request is still being sent.
+const ATTEMPTS: usize = 3;
 
 pub(crate) struct Target<'a> {
     pub(crate) namespace: &'a str,
@@ -56,6 +59,29 @@ pub(crate) async fn page(
     page: &str,
     most_bytes: usize,
 ) -> Result<String, Error> {
+    let mut unexplained = String::new();
+    for _ in 0..ATTEMPTS {
+        match attempt(client, target, page, most_bytes).await? {
+            Attempt::Answered(text) => return Ok(text),
+            Attempt::Closed(message) => unexplained = message,
+        }
+    }
+    Err(Error::NoAnswer { message: unexplained })
+}
+
+/// The end of one connection.
+enum Attempt {
+    Answered(String),
+    /// It was closed, and the pod's side has not said why.
+    Closed(String),
+}
+
+async fn attempt(
+    client: &Client,
+    target: &Target<'_>,
+    page: &str,
+    most_bytes: usize,
+) -> Result<Attempt, Error> {
     let api: Api<Pod> = Api::namespaced(client.clone(), target.namespace);
     let mut forward = api.portforward(target.pod, &[target.port]).await.map_err(|error| refused(&error))?;
     let no_stream = || Error::NoAnswer { message: "the API server forwards nothing".to_owned() };
@@ -63,13 +89,16 @@ pub(crate) async fn page(
     let last_words = forward.take_error(target.port);
     let answer = get(TokioIo::new(stream), target.port, page, most_bytes).await;
     let answer = match answer {
+        Ok(text) => Ok(Attempt::Answered(text)),
         Err(Error::NoAnswer { message }) => {
             // The error of the pod's side says more than the end of the connection.
             let words = async { last_words?.await };
-            let words = tokio::time::timeout(LAST_WORDS, words).await.ok().flatten();
-            Err(Error::NoAnswer { message: words.unwrap_or(message) })
+            match tokio::time::timeout(LAST_WORDS, words).await.ok().flatten() {
+                Some(words) => Err(Error::NoAnswer { message: words }),
+                None => Ok(Attempt::Closed(message)),
+            }
         }
-        answer => answer,
+        Err(error) => Err(error),
     };
     forward.abort();
     answer

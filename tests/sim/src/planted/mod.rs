@@ -5,7 +5,8 @@
 mod cluster_api;
 mod owners;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use futures::FutureExt;
@@ -33,10 +34,7 @@ use crate::plan::Planted;
 /// The drivers with a bug in them.
 pub(crate) fn drivers(drivers: Arc<dyn Drivers>, planted: Option<Planted>) -> Arc<dyn Drivers> {
     match planted {
-        Some(bug) if bug.breaks().is_of_cluster_api() => {
-            Arc::new(cluster_api::InfraFaulty::new(drivers, bug))
-        }
-        Some(bug) => Arc::new(Faulty { drivers, bug }),
+        Some(bug) => Arc::new(Faulty { drivers, bug, running: Mutex::default() }),
         None => drivers,
     }
 }
@@ -44,9 +42,29 @@ pub(crate) fn drivers(drivers: Arc<dyn Drivers>, planted: Option<Planted>) -> Ar
 /// So much longer than reads lag, for a bug.
 const KEEPS_DOUBT_FOR: SignedDuration = SignedDuration::from_mins(5);
 
+/// So often a VM is seen to run, before it is said to have stopped.
+const SEEN_TO_RUN: u32 = 2;
+
 struct Faulty {
     drivers: Arc<dyn Drivers>,
     bug: Planted,
+    /// How often each key's VM was seen to run.
+    running: Mutex<BTreeMap<String, u32>>,
+}
+
+impl Faulty {
+    /// The bug, where it is about this request: some are about MachinistMachines alone.
+    fn bug_of(&self, request: &MachineRequest) -> Option<Planted> {
+        let is_of_cluster_api = request.machine.namespace.as_str() != NAMESPACE;
+        (is_of_cluster_api || !self.bug.breaks().is_of_cluster_api()).then_some(self.bug)
+    }
+
+    fn was_seen_running(&self, key: &str) -> bool {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = running.entry(key.to_owned()).or_default();
+        *count += 1;
+        *count > SEEN_TO_RUN
+    }
 }
 
 /// The same request for somebody else.
@@ -70,11 +88,13 @@ impl Drivers for Faulty {
     }
 
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
-        let second = match self.bug {
-            Planted::CreatesTwice => Some(again(&request, request.machine.uid.as_str())),
-            Planted::LeaksVms => {
+        let key = request.machine.uid.as_str();
+        let second = match self.bug_of(&request) {
+            Some(Planted::CreatesTwice | Planted::CreatesTwiceForKeys) => Some(again(&request, key)),
+            Some(Planted::LeaksInfraVms) => Some(again(&request, &format!("{key}-nobody"))),
+            Some(Planted::LeaksVms) => {
                 // Of another cluster, so that nobody who looks for orphans finds it.
-                let mut other = again(&request, &format!("{}-nobody", request.machine.uid));
+                let mut other = again(&request, &format!("{key}-nobody"));
                 other.cluster = "other".to_owned();
                 Some(other)
             }
@@ -100,11 +120,11 @@ impl Drivers for Faulty {
     }
 
     fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
-        match self.bug {
-            Planted::ForgetsVms | Planted::NeverDeletes => {
+        match self.bug_of(&request) {
+            Some(Planted::ForgetsVms | Planted::NeverDeletes | Planted::ForgetsInfraVms) => {
                 async { Ok(Deletion::Deleted { last_known_state: None }) }.boxed()
             }
-            Planted::OrdersOverAndOver => async move {
+            Some(Planted::OrdersOverAndOver) => async move {
                 for _ in 0..25 {
                     let _ = self.drivers.delete(request.clone()).await;
                 }
@@ -116,16 +136,16 @@ impl Drivers for Faulty {
     }
 
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
-        match self.bug {
-            Planted::ForgetsVms => {
+        match self.bug_of(&request) {
+            Some(Planted::ForgetsVms | Planted::ForgetsInfraVms) => {
                 async { Err(DriverError::new(Code::NotFound, "there is no such VM").into()) }.boxed()
             }
-            Planted::DeletesUnasked => async move {
+            Some(Planted::DeletesUnasked) => async move {
                 let _ = self.drivers.delete(request.clone()).await;
                 self.drivers.get_status(request).await
             }
             .boxed(),
-            Planted::BelievesListings => async move {
+            Some(Planted::BelievesListings) => async move {
                 let all = ListRequest {
                     class: request.class.clone(),
                     cluster: request.cluster.clone(),
@@ -139,12 +159,19 @@ impl Drivers for Faulty {
                 if is_listed { Ok(seen) } else { Err(gone()) }
             }
             .boxed(),
-            Planted::FailsAtOnce | Planted::GivesUpZones => async move {
+            Some(Planted::CallsTheRunningStopped) => async move {
+                let key = request.machine.uid.to_string();
+                let seen = self.drivers.get_status(request).await?;
+                let is_called_stopped = seen.state == VmState::Running && self.was_seen_running(&key);
+                Ok(if is_called_stopped { Vm { state: VmState::Stopped, ..seen } } else { seen })
+            }
+            .boxed(),
+            Some(Planted::FailsAtOnce | Planted::GivesUpZones) => async move {
                 let seen = self.drivers.get_status(request).await?;
                 Ok(Vm { state: VmState::Stopped, ..seen })
             }
             .boxed(),
-            Planted::Panics => async { panic!("a bug was planted here") }.boxed(),
+            Some(Planted::Panics) => async { panic!("a bug was planted here") }.boxed(),
             _ => self.drivers.get_status(request),
         }
     }

@@ -11,22 +11,10 @@ use super::gather::InfraFacts;
 use crate::explain::explanation::{EventLine, EventLines};
 use crate::explain::print;
 use crate::explain::read::Lookup;
+use crate::testing::merged;
 
 fn now() -> Timestamp {
     "2026-01-01T00:05:00Z".parse().unwrap()
-}
-
-fn merged(mut into: Value, from: &Value) -> Value {
-    match (&mut into, from) {
-        (Value::Object(fields), Value::Object(from)) => {
-            for (key, value) in from {
-                let before = fields.remove(key).unwrap_or(Value::Null);
-                fields.insert(key.clone(), merged(before, value));
-            }
-        }
-        (into, from) => *into = from.clone(),
-    }
-    into
 }
 
 fn object<T: serde::de::DeserializeOwned>(value: Value, more: &Value) -> T {

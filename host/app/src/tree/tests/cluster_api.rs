@@ -3,7 +3,8 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::{check, merged, now, objects, parsed};
+use super::{check, now, objects, parsed};
+use crate::testing::merged;
 use crate::tree::grow::grow;
 use crate::tree::objects::{ClusterApiObjects, Objects};
 use crate::tree::pick::{Subject, pick};

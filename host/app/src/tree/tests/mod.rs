@@ -14,22 +14,10 @@ use super::grow::grow;
 use super::objects::{McmObjects, Objects};
 use super::pick::{Subject, pick};
 use super::print::text;
+use crate::testing::merged;
 
 fn now() -> Timestamp {
     "2026-01-01T01:00:00Z".parse().unwrap()
-}
-
-fn merged(mut into: Value, from: &Value) -> Value {
-    match (&mut into, from) {
-        (Value::Object(fields), Value::Object(from)) => {
-            for (key, value) in from {
-                let before = fields.remove(key).unwrap_or(Value::Null);
-                fields.insert(key.clone(), merged(before, value));
-            }
-        }
-        (into, from) => *into = from.clone(),
-    }
-    into
 }
 
 fn owned_by(kind: &str, name: &str) -> Value {

@@ -232,8 +232,7 @@ async fn by_port_forward(lab: &Lab, port: &str) -> Result<()> {
     let said = String::from_utf8_lossy(&done.stdout);
     let right = "`create` and `get` on pods/portforward";
     ensure!(done.status.success() && said.contains("Running") && said.contains(right), "{said}");
-    // The pod's side says that it failed to connect, unless the API server closes the stream before these words.
-    let parts = ["State:     Running", "cannot be asked", "--port says"];
+    let parts = ["State:     Running", "cannot be asked", "failed to connect to port 1", "--port says"];
     says(lab, &["machine/m", "--port", "1"], &parts).await?;
     let nodes: Api<Node> = Api::all(lab.client.clone());
     nodes.delete(NODE, &DeleteParams::default()).await?;
