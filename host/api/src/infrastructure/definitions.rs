@@ -2,6 +2,7 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
+use super::names::labels;
 use super::{
     MachinistCluster, MachinistClusterTemplate, MachinistIdentity, MachinistMachine,
     MachinistMachineTemplate, MachinistRemediation, MachinistRemediationTemplate,
@@ -28,9 +29,9 @@ pub fn definitions() -> Result<Vec<CustomResourceDefinition>, Error> {
 /// Cluster API finds the versions of a contract by the first label, `clusterctl` the parts of a provider by the second
 /// and the objects to move by the third.
 const LABELS: &[(&str, &str)] = &[
-    ("cluster.x-k8s.io/v1beta2", super::VERSION),
-    ("cluster.x-k8s.io/provider", "infrastructure-machinist"),
-    ("clusterctl.cluster.x-k8s.io", ""),
+    (labels::CONTRACT, super::VERSION),
+    (labels::PROVIDER, "infrastructure-machinist"),
+    (labels::MOVED, ""),
 ];
 
 const BASE: Surface = Surface { categories: &["cluster-api"], labels: LABELS, ..Surface::PLAIN };
@@ -102,9 +103,9 @@ const REMEDIATION_TEMPLATE: Surface = Surface {
     short_name: "mirt",
     columns: &[AGE],
     labels: &[
-        ("cluster.x-k8s.io/v1beta2", super::VERSION),
-        ("cluster.x-k8s.io/provider", "infrastructure-machinist"),
-        ("clusterctl.cluster.x-k8s.io", ""),
+        (labels::CONTRACT, super::VERSION),
+        (labels::PROVIDER, "infrastructure-machinist"),
+        (labels::MOVED, ""),
         ("clusterctl.cluster.x-k8s.io/move", ""),
     ],
     has_status: false,
@@ -136,8 +137,8 @@ const IDENTITY: Surface = Surface {
         AGE,
     ],
     labels: &[
-        ("cluster.x-k8s.io/provider", "infrastructure-machinist"),
-        ("clusterctl.cluster.x-k8s.io", ""),
+        (labels::PROVIDER, "infrastructure-machinist"),
+        (labels::MOVED, ""),
         ("clusterctl.cluster.x-k8s.io/move-hierarchy", ""),
     ],
     is_namespaced: false,

@@ -8,6 +8,7 @@ use kube::api::ListParams;
 use kube::runtime::watcher::DefaultBackoff;
 use kube::{Api, Client};
 use machinist_api::names::labels::PLUGIN;
+use machinist_core::driver::write_error::ActError;
 use machinist_plugin_host::PluginHost;
 use machinist_runtime::client::one_object::OneObject;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,9 @@ pub(crate) const LABEL: &str = "machinist.dev/require-signature";
 /// Between two reads, where the host has no right to watch the Namespace.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// Until the first answer is asked for again.
+const RETRY: Duration = Duration::from_secs(1);
+
 /// The namespace of the plugins.
 pub(crate) struct Rule {
     pub(crate) client: Client,
@@ -31,16 +35,21 @@ impl Rule {
     /// Returns when the rule is known, so that nothing is loaded before; then follows it until `stop`.
     pub(crate) async fn follow(self, stop: CancellationToken) {
         let api = Api::<Namespace>::all(self.client.clone());
-        let mut object = OneObject::new(api, &self.namespace, PAUSE, DefaultBackoff::default());
+        let mut object = OneObject::new(api, &self.namespace, PAUSE);
         let mut last_problem = String::new();
-        let known = async { while !self.is_known_by(object.next().await, &mut last_problem).await {} };
+        let known = async {
+            while !self.is_known_by(object.read().await, &mut last_problem).await {
+                tokio::time::sleep(RETRY).await;
+            }
+        };
         if stop.run_until_cancelled(known).await.is_none() {
             return;
         }
         tokio::spawn(async move {
             let again = async {
                 loop {
-                    let _known = self.is_known_by(object.next().await, &mut last_problem).await;
+                    let answer = object.next(DefaultBackoff::default).await;
+                    let _known = self.is_known_by(answer, &mut last_problem).await;
                 }
             };
             stop.run_until_cancelled(again).await;
@@ -51,13 +60,13 @@ impl Rule {
     /// read it, or it is not there, only the flags count.
     async fn is_known_by(
         &self,
-        answer: Result<Option<Namespace>, kube::Error>,
+        answer: Result<Option<Namespace>, ActError>,
         last_problem: &mut String,
     ) -> bool {
         let (wants, is_known, trouble) = match answer {
             Ok(Some(namespace)) => (Some(wants(namespace.metadata.labels.as_ref())), true, String::new()),
             Ok(None) => (None, true, "it does not exist".to_owned()),
-            Err(kube::Error::Api(status)) if status.code == 403 => (None, true, status.message),
+            Err(ActError::Denied { message }) => (None, true, message),
             Err(error) => (None, false, error.to_string()),
         };
         if *last_problem != trouble {

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Node, Secret};
-use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::{
     MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate, MachinistRemediation,
 };
@@ -87,6 +88,14 @@ pub(crate) struct TenantState {
 }
 
 impl InfraState {
+    /// Returns the Machine of Cluster API that owns an object.
+    pub(crate) fn owner_of(&self, meta: &ObjectMeta) -> Option<Arc<OwnerMachine>> {
+        let (name, uid) = cluster_api::owner(meta, "Machine")?;
+        let namespace = meta.namespace.as_deref().unwrap_or_default();
+        let owner = self.owners.get(&ObjectKey::new(namespace, name))?;
+        (owner.metadata.uid.as_deref() == Some(uid)).then_some(owner)
+    }
+
     fn is_synced(&self) -> bool {
         self.machines.is_synced()
             && self.clusters.is_synced()

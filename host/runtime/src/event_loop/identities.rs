@@ -137,8 +137,14 @@ impl Engine {
                     }
                     None => None,
                 };
-                if let Some(secret) = secret.filter(|secret| self.identities.seen.get(secret) != Some(seen)) {
-                    self.wake(Key::InfraSecret(secret), Priority::Event);
+                let Some(secret) = secret.filter(|secret| self.identities.seen.get(secret) != Some(seen))
+                else {
+                    return;
+                };
+                // A machine without our finalizer is no user yet: it asks by its own retries.
+                let key = Key::InfraSecret(secret);
+                if !self.users_of(&key).is_empty() {
+                    self.wake(key, Priority::Event);
                 }
             }
             Key::Secret(_)
@@ -182,8 +188,8 @@ impl Engine {
     /// The users of these credentials.
     pub(super) fn identity_users(&self, key: &Key) -> IdentityUsers {
         let users = self.users_of(key);
-        let may_be_more =
-            self.index.has_unknown(Kind::InfraMachine) || self.index.has_unknown(Kind::InfraCluster);
+        let kinds = [Kind::InfraMachine, Kind::InfraCluster, Kind::InfraIdentity];
+        let may_be_more = kinds.into_iter().any(|kind| self.index.has_unknown(kind));
         let named = users.iter().take(NAMED).map(|(kind, key)| format!("{kind} {key}")).collect();
         IdentityUsers { count: users.len(), named, may_be_more }
     }

@@ -5,15 +5,19 @@ use std::collections::BTreeSet;
 use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachine, OwnerMachineSpec};
 use machinist_api::infrastructure::names::{annotations, labels};
 use machinist_api::infrastructure::{
-    self, MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineTemplate,
-    MachinistRemediation,
+    self, MachinistCluster, MachinistIdentity, MachinistMachine, MachinistMachineSpec,
+    MachinistMachineTemplate, MachinistRemediation,
 };
 use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::id::{ObjectKey, ProviderName, Uid};
 
 use super::{Engine, Key, Kind};
 use crate::cache::{Change, Groups};
+use crate::controllers::facts::infra_machine::observe::condition;
+use crate::controllers::facts::infra_machine::related::pause;
+use crate::controllers::objects::conditions::READY;
 use crate::controllers::objects::metadata::{annotation, label};
+use crate::controllers::state::TenantState;
 
 /// MachinistMachines by what they depend on. Follows the caches.
 #[derive(Debug, Default)]
@@ -79,6 +83,13 @@ impl Engine {
         if new.is_none() {
             self.wake_infra_clusters(change.key.namespace.as_str());
         }
+        if old.map(of_vm) != new.map(of_vm) {
+            for machine in [old, new].into_iter().flatten() {
+                if let Some((name, _)) = cluster_api::owner(&machine.metadata, "Machine") {
+                    self.retry_remediations_of(&ObjectKey::new(change.key.namespace.as_str(), name));
+                }
+            }
+        }
         self.object_changed(key, change, is_edit);
         self.seen_change(Kind::InfraMachine, change);
     }
@@ -95,9 +106,7 @@ impl Engine {
                     self.wake_machines_of_cluster(&ObjectKey::new(change.key.namespace.as_str(), name));
                 }
             }
-        }
-        // The credentials of its machines may be others.
-        if old.map(|old| &old.spec) != new.map(|new| &new.spec) {
+            // The credentials of its machines may be others.
             self.retry_templates(|key, _| key.namespace == change.key.namespace);
         }
         let is_edit = |old: &MachinistCluster, new: &MachinistCluster| old.spec != new.spec;
@@ -125,17 +134,31 @@ impl Engine {
 
     /// Few machines are unhealthy at a time.
     fn retry_remediations(&mut self, is_meant: impl Fn(&ObjectKey, &MachinistRemediation) -> bool) {
-        for (object, remediation) in self.tenant.infra.remediations.all() {
-            if is_meant(&object, &remediation) {
-                let key = Key::InfraRemediation(object);
-                self.ledger.changed(&key);
-                self.wake(key, Priority::Event);
-            }
+        let all = self.tenant.infra.remediations.all().into_iter();
+        let meant = all.filter(|(object, remediation)| is_meant(object, remediation));
+        self.retry_keys(meant.map(|(object, _)| Key::InfraRemediation(object)).collect());
+    }
+
+    fn retry_keys(&mut self, keys: Vec<Key>) {
+        for key in keys {
+            self.ledger.changed(&key);
+            self.wake(key, Priority::Event);
         }
+    }
+
+    /// The remediations of a Machine.
+    fn retry_remediations_of(&mut self, machine: &ObjectKey) {
+        self.retry_remediations(|key, remediation| {
+            let owner = cluster_api::owner(&remediation.metadata, "Machine");
+            key.namespace == machine.namespace && owner.is_some_and(|(name, _)| name == machine.name.as_str())
+        });
     }
 
     /// Few identities exist, and they change seldom.
     pub(super) fn infra_identity_changed(&mut self, change: &Change<MachinistIdentity>) {
+        if self.is_unreadable(Kind::InfraIdentity, change) {
+            return;
+        }
         if change.old.as_deref().map(|old| &old.spec) != change.new.as_deref().map(|new| &new.spec) {
             for (key, _) in self.tenant.infra.machines.all() {
                 self.retry_infra_at_once(key);
@@ -149,11 +172,7 @@ impl Engine {
 
     pub(super) fn owner_machine_changed(&mut self, change: &Change<OwnerMachine>) {
         let namespace = change.key.namespace.as_str();
-        let infra = |machine: Option<&OwnerMachine>| {
-            let reference = &machine?.spec.infrastructure_ref;
-            let name = reference.named(infrastructure::GROUP, "MachinistMachine")?;
-            Some(ObjectKey::new(namespace, name))
-        };
+        let infra = |machine: Option<&OwnerMachine>| machine_of(namespace, machine?);
         let cluster = |machine: Option<&OwnerMachine>| Some(ObjectKey::new(namespace, machine?.cluster()?));
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         for (machine, is_new) in [(old, false), (new, true)] {
@@ -178,15 +197,12 @@ impl Engine {
         }
         let health = |machine: Option<&OwnerMachine>| {
             let machine = machine?;
-            let is_deleting = machine.metadata.deletion_timestamp.is_some();
-            Some((machine.metadata.uid.clone(), is_deleting, machine.status.conditions.clone()))
+            let (meta, spec) = (&machine.metadata, &machine.spec);
+            let state = (meta.uid.clone(), meta.deletion_timestamp.is_some(), pause(meta, None));
+            Some((state, spec.infrastructure_ref.clone(), machine.status.conditions.clone()))
         };
         if health(old) != health(new) {
-            self.retry_remediations(|key, remediation| {
-                let owner = cluster_api::owner(&remediation.metadata, "Machine");
-                key.namespace == change.key.namespace
-                    && owner.is_some_and(|(name, _)| name == change.key.name.as_str())
-            });
+            self.retry_remediations_of(&change.key);
         }
         self.seen_change(Kind::OwnerMachine, change);
     }
@@ -210,13 +226,7 @@ impl Engine {
     pub(super) fn infra_providers_changed(&mut self, providers: &[ProviderName]) {
         self.retry_remediations(|_, _| true);
         for (key, machine) in self.tenant.infra.machines.all() {
-            let of_class = || {
-                let class = machine.spec.class_ref.as_ref()?;
-                let class = self.tenant.classes.get(&ObjectKey::new(key.namespace.as_str(), &class.name))?;
-                class.provider.clone()
-            };
-            let provider = machine.spec.provider.clone().or_else(of_class);
-            let provider = provider.as_deref().map(ProviderName::folded);
+            let provider = provider_of(&self.tenant, &key, &machine.spec);
             if provider.is_some_and(|provider| providers.contains(&provider)) && waits(&machine) {
                 self.retry_infra_at_once(key);
             }
@@ -225,26 +235,17 @@ impl Engine {
 
     /// The templates of these providers: a later version of a driver may know other resources.
     pub(super) fn template_providers_changed(&mut self, providers: &[ProviderName]) {
-        let classes = self.tenant.classes.clone();
+        let tenant = self.tenant.clone();
         self.retry_templates(|key, template| {
-            let spec = &template.spec.template.spec;
-            let of_class = || {
-                let class = spec.class_ref.as_ref()?;
-                classes.get(&ObjectKey::new(key.namespace.as_str(), &class.name))?.provider.clone()
-            };
-            let provider = spec.provider.clone().or_else(of_class);
-            provider.is_some_and(|provider| providers.contains(&ProviderName::folded(&provider)))
+            let provider = provider_of(&tenant, key, &template.spec.template.spec);
+            provider.is_some_and(|provider| providers.contains(&provider))
         });
     }
 
     fn retry_templates(&mut self, is_meant: impl Fn(&ObjectKey, &MachinistMachineTemplate) -> bool) {
-        for (object, template) in self.tenant.infra.templates.all() {
-            if is_meant(&object, &template) {
-                let key = Key::InfraTemplate(object);
-                self.ledger.changed(&key);
-                self.wake(key, Priority::Event);
-            }
-        }
+        let all = self.tenant.infra.templates.all().into_iter();
+        let meant = all.filter(|(object, template)| is_meant(object, template));
+        self.retry_keys(meant.map(|(object, _)| Key::InfraTemplate(object)).collect());
     }
 
     pub(super) fn wake_infra_of_class(&mut self, class: &ObjectKey) {
@@ -268,7 +269,17 @@ impl Engine {
 
     /// Other objects with the key of this one's VM.
     pub(super) fn contested_by(&self, key: &Key) -> Vec<ObjectKey> {
-        let Key::InfraMachine(object) = key else { return Vec::new() };
+        let of_remediation = |remediation: &ObjectKey| {
+            let infra = &self.tenant.infra;
+            let owner = infra.owner_of(&infra.remediations.get(remediation)?.metadata)?;
+            machine_of(remediation.namespace.as_str(), &owner)
+        };
+        let object = match key {
+            Key::InfraMachine(machine) => Some(machine.clone()),
+            Key::InfraRemediation(remediation) => of_remediation(remediation),
+            _ => None,
+        };
+        let Some(object) = &object else { return Vec::new() };
         let Some(held) = self.tenant.infra.machines.get(object).and_then(|machine| vm_key(&machine)) else {
             return Vec::new();
         };
@@ -304,10 +315,21 @@ impl Engine {
         if self.tenant.infra.machines.get(&machine).is_none() {
             return;
         }
-        let key = Key::InfraMachine(machine);
-        self.ledger.changed(&key);
-        self.wake(key, Priority::Event);
+        self.retry_keys(vec![Key::InfraMachine(machine)]);
     }
+}
+
+/// The MachinistMachine that a Machine names as its infrastructure.
+fn machine_of(namespace: &str, machine: &OwnerMachine) -> Option<ObjectKey> {
+    let name = machine.spec.infrastructure_ref.named(infrastructure::GROUP, "MachinistMachine")?;
+    Some(ObjectKey::new(namespace, name))
+}
+
+/// The parts of a MachinistMachine that decide whether its VM may be rebooted.
+fn of_vm(machine: &MachinistMachine) -> impl PartialEq + use<> {
+    let meta = &machine.metadata;
+    let ready = condition(machine, READY).map(|ready| ready.reason.clone());
+    (pause(meta, None), meta.deletion_timestamp.is_some(), machine.provider_id().is_some(), ready)
 }
 
 /// Its VM is not made yet, or is being deleted.
@@ -323,4 +345,13 @@ fn is_edit(old: &MachinistMachine, new: &MachinistMachine) -> bool {
         spec
     };
     old.metadata.generation != new.metadata.generation && without_id(old) != without_id(new)
+}
+
+/// The provider that machines of this spec name, or their class.
+fn provider_of(tenant: &TenantState, key: &ObjectKey, spec: &MachinistMachineSpec) -> Option<ProviderName> {
+    let of_class = || {
+        let class = spec.class_ref.as_ref()?;
+        tenant.classes.get(&ObjectKey::new(key.namespace.as_str(), &class.name))?.provider.clone()
+    };
+    spec.provider.clone().or_else(of_class).as_deref().map(ProviderName::folded)
 }

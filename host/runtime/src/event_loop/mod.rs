@@ -313,7 +313,9 @@ impl Engine {
                 }
                 Key::InfraSecret(object) => infra_identity::secret(&context, object, &identity_users).await,
                 Key::InfraTemplate(object) => infra_template::run(&tenant, &context, object).await,
-                Key::InfraRemediation(object) => infra_remediation::run(&tenant, &context, object).await,
+                Key::InfraRemediation(object) => {
+                    infra_remediation::run(&tenant, &context, object, contested_by).await
+                }
             }
         };
         self.gathered.remove(&key);

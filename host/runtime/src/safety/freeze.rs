@@ -33,7 +33,7 @@ use super::mark_claim::{Holder, MarkClaim};
 const REQUEST_PERIOD: Duration = Duration::from_secs(10);
 
 /// The longest pause until the holder of the mark is asked for, which knows itself when that is due.
-const CLAIM_PERIOD: Duration = Duration::from_secs(10);
+const CLAIM_PERIOD: Duration = Duration::from_secs(15);
 
 /// How long one answer may take at most.
 const LONGEST_ANSWER: SignedDuration = SignedDuration::from_secs(10);
@@ -128,7 +128,7 @@ async fn look(
     let (control, target, is_requested) = tokio::join!(
         ask(&machines, deadline),
         OptionFuture::from(nodes.as_ref().map(|nodes| ask(nodes, deadline))),
-        request.look(deadline.unsigned_abs())
+        request.look()
     );
     ServerCheck { control, target, is_requested, is_mark_held: false, is_caught_up: refresh.is_done() }
 }
@@ -163,42 +163,39 @@ where
 /// The operator's ConfigMap, as it was seen last.
 struct FreezeRequest {
     object: OneObject<ConfigMap>,
+    /// The source of random pauses of its watch.
+    seed: [u8; 32],
     is_there: bool,
-    is_known: bool,
+    has_warned: bool,
 }
 
 impl FreezeRequest {
     fn new(watch: &SafetyWatch) -> Self {
         let api = Api::namespaced(watch.context.control.clone(), &watch.namespace);
-        let pauses = backoff(watch.seed, WatchedKind::FreezeRequest);
-        let object = OneObject::new(api, FREEZE_REQUEST, REQUEST_PERIOD, pauses);
-        Self { object, is_there: false, is_known: false }
+        let object = OneObject::new(api, FREEZE_REQUEST, REQUEST_PERIOD);
+        Self { object, seed: watch.seed, is_there: false, has_warned: false }
     }
 
-    /// Returns whether it is there, as far as the API server has said so within the deadline.
-    async fn look(&mut self, deadline: Duration) -> bool {
-        if !self.is_known {
-            // Without an answer the probe of the API server counts.
-            let _unknown = tokio::time::timeout(deadline, self.changed()).await;
-        }
-        self.is_there
+    /// Reads it. A watch that broke without a word may not have shown it.
+    async fn look(&mut self) -> bool {
+        let answer = self.object.read().await;
+        self.note(answer)
     }
 
-    /// Waits for the next answer. If it cannot be read, it stays as it was.
+    /// Waits for the next answer.
     async fn changed(&mut self) -> bool {
-        match self.object.next().await {
-            Ok(found) => {
-                self.is_there = found.is_some();
-                self.is_known = true;
-            }
-            Err(kube::Error::Api(status)) if status.code == 403 => {
-                if !std::mem::replace(&mut self.is_known, true) {
-                    let error = status.message;
-                    warn!(
-                        error,
-                        "ConfigMap {FREEZE_REQUEST} cannot be read: nobody can ask to hold everything"
-                    );
-                }
+        let seed = self.seed;
+        let answer = self.object.next(|| backoff(seed, WatchedKind::FreezeRequest)).await;
+        self.note(answer)
+    }
+
+    /// If it cannot be read, it stays as it was.
+    fn note(&mut self, answer: Result<Option<ConfigMap>, ActError>) -> bool {
+        match answer {
+            Ok(found) => self.is_there = found.is_some(),
+            Err(error @ ActError::Denied { .. }) if !self.has_warned => {
+                self.has_warned = true;
+                warn!(error = %error, "ConfigMap {FREEZE_REQUEST} cannot be read: nobody can ask to pause everything");
             }
             Err(_) => {}
         }

@@ -40,6 +40,8 @@ reasons! {
         /// The Machine or the remediation is being deleted.
         Ended = Normal "Ended",
         WaitingForMachine = Normal "WaitingForMachine",
+        /// It is not certain which VM is the Machine's.
+        VmUnclear = Warning "VmUnclear",
         WaitingForDriver = Warning "WaitingForDriver",
         WaitingForCredentials = Warning "WaitingForCredentials",
         Paused = Normal "Paused",

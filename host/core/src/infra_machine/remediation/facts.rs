@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::infra_machine::facts::{IdentityFact, PauseCause};
 use crate::machine::DriverFact;
+use crate::value::id::FailureDomain;
 
 use super::conclusion::RebootsDone;
 
@@ -22,6 +23,8 @@ pub struct RemediationView {
     pub done: RebootsDone,
     pub machine: RemediatedMachine,
     pub vm: RemediatedVm,
+    /// The failure domain in which the driver finds the VM, where it keeps VMs apart by it.
+    pub placed_in: Option<FailureDomain>,
     pub driver: DriverFact,
     /// The credentials of the cloud.
     pub identity: IdentityFact,
@@ -50,12 +53,14 @@ pub enum RemediatedMachine {
 }
 
 /// The VM of that Machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemediatedVm {
     /// Another provider makes it.
     NotOurs,
-    NotMade,
+    NeverCreated,
     Gone,
+    /// It is not certain which VM it is, as this sentence says.
+    Unclear(String),
     There,
 }
 

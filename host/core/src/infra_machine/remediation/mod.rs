@@ -24,6 +24,7 @@ use crate::infra_machine::facts::IdentityFact;
 use crate::machine::{DriverFact, Requeue, retry_write};
 use crate::scheduling::retry::RetryPolicy;
 use crate::scheduling::step::Step;
+use crate::value::id::FailureDomain;
 
 pub use conclusion::{RebootsDone, RemediationConclusion, RemediationReason};
 pub use facts::{RebootStrategy, RemediatedMachine, RemediatedVm, RemediationView};
@@ -33,6 +34,8 @@ pub use facts::{RebootStrategy, RemediatedMachine, RemediatedVm, RemediationView
 pub enum RemediationEffect {
     /// Write the reboots on the remediation, the next one included: a process that starts again knows of it.
     NoteReboot(RebootsDone),
+    /// Ask the driver for the class in the failure domain of the VM.
+    PlaceVm { failure_domain: FailureDomain },
     /// Ask the driver to reboot the VM.
     RebootVm,
     /// Ask the owner of the Machine to replace it, with this text for people.
@@ -42,6 +45,8 @@ pub enum RemediationEffect {
 /// The outcomes of a reconcile so far.
 #[derive(Clone, Debug, Default)]
 pub struct RemediationProgress {
+    /// The spec of the class in the failure domain of the VM.
+    pub placed: Option<DriverResult<String>>,
     /// The reboots that were noted.
     pub noted: Option<(RebootsDone, Result<(), ActError>)>,
     pub reboot: Option<DriverResult<()>>,
@@ -85,6 +90,9 @@ pub fn step(view: &RemediationView, progress: &RemediationProgress, now: Timesta
     if let Some(why) = cannot_help(view, problem) {
         return ask_owner(why);
     }
+    if let RemediatedVm::Unclear(why) = &view.vm {
+        return ends(view, Reason::VmUnclear, why, again(None));
+    }
     let timeout = view.strategy.timeout;
     let until = view.done.last.map(|last| last.duration_since(now).saturating_add(timeout));
     if let Some(left) = until.filter(SignedDuration::is_positive) {
@@ -109,15 +117,14 @@ fn cannot_help(view: &RemediationView, problem: &str) -> Option<String> {
     }
     match &view.vm {
         RemediatedVm::NotOurs => Some("its infrastructure is no MachinistMachine".to_owned()),
-        RemediatedVm::NotMade => Some("its VM was not made".to_owned()),
+        RemediatedVm::NeverCreated => Some("its VM was never created".to_owned()),
         RemediatedVm::Gone => Some("its VM is gone".to_owned()),
-        RemediatedVm::There => None,
+        RemediatedVm::Unclear(_) | RemediatedVm::There => None,
     }
 }
 
 /// Notes the reboot, then asks for it.
 fn reboot(view: &RemediationView, progress: &RemediationProgress, now: Timestamp) -> RemediationStep {
-    let again = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
     match &view.driver {
         DriverFact::Ready(driver) if !driver.capabilities.reboot => {
             return ask_owner("its driver cannot reboot".to_owned());
@@ -125,14 +132,24 @@ fn reboot(view: &RemediationView, progress: &RemediationProgress, now: Timestamp
         DriverFact::Ready(_) => {}
         DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Substitute { .. } => {
             let message = "no driver serves the provider yet: see its ConfigMap, or `machinist plugin list`";
-            return ends(view, RemediationReason::WaitingForDriver, message, again);
+            return ends(view, RemediationReason::WaitingForDriver, message, again(None));
         }
     }
     match &view.identity {
         IdentityFact::Ready | IdentityFact::NotNamed => {}
         IdentityFact::Missing(problem) | IdentityFact::Refused(problem) => {
-            return ends(view, RemediationReason::WaitingForCredentials, problem, again);
+            return ends(view, RemediationReason::WaitingForCredentials, problem, again(None));
         }
+    }
+    match (&view.placed_in, &progress.placed) {
+        (Some(domain), None) => {
+            return Step::act(RemediationEffect::PlaceVm { failure_domain: domain.clone() });
+        }
+        (Some(domain), Some(Err(error))) => {
+            let message = format!("the driver has no class in failure domain {domain}: {error}");
+            return ends(view, RemediationReason::RebootFailed, message, again(error.retry_after()));
+        }
+        (Some(_), Some(Ok(_))) | (None, _) => {}
     }
     match &progress.noted {
         None => {
@@ -166,8 +183,7 @@ fn rebooted(
         return ask_owner(format!("the driver cannot reboot its VM: {error}"));
     }
     let message = format!("the driver cannot reboot the VM now, and is asked again: {error}");
-    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: error.retry_after() };
-    ends(view, RemediationReason::RebootFailed, message, wake)
+    ends(view, RemediationReason::RebootFailed, message, again(error.retry_after()))
 }
 
 /// No later attempt will be answered otherwise.
@@ -183,6 +199,10 @@ fn is_hopeless(error: &CallError) -> bool {
 /// keep the replacement from being made, too.
 fn is_fault_of_driver(error: &CallError) -> bool {
     matches!(error.code(), Code::Internal | Code::Unknown | Code::DataLoss | Code::AlreadyExists)
+}
+
+fn again(hint: Option<SignedDuration>) -> Requeue {
+    Requeue::Retry { policy: RetryPolicy::LONG, hint }
 }
 
 fn ask_owner(message: String) -> RemediationStep {
@@ -204,6 +224,6 @@ fn ends(
 }
 
 fn write_failed(view: &RemediationView, what: &str, error: &ActError) -> RemediationStep {
-    let message = format!("the API server did not let the host {what}: {error}");
+    let message = format!("failed to {what}: {error}");
     ends(view, RemediationReason::WriteFailed, message, retry_write(error))
 }

@@ -28,6 +28,7 @@ fn view() -> RemediationView {
         done: RebootsDone::default(),
         machine: RemediatedMachine::Unhealthy { problem: "UnhealthyNode".into() },
         vm: RemediatedVm::There,
+        placed_in: None,
         driver: driver(true),
         identity: IdentityFact::Ready,
     }
@@ -41,12 +42,16 @@ fn run(
 ) -> (Vec<&'static str>, RemediationConclusion) {
     let (mut progress, mut done) = (RemediationProgress::default(), Vec::new());
     let mut answer = Some(answer);
-    for _ in 0..4 {
+    for _ in 0..5 {
         match step(view, &progress, now) {
             Step::Finish(end) => return (done, end),
             Step::Act(effects) => {
                 for effect in effects {
                     match effect {
+                        RemediationEffect::PlaceVm { failure_domain } => {
+                            done.push("place");
+                            progress.placed = Some(Ok(format!("in {failure_domain}")));
+                        }
                         RemediationEffect::NoteReboot(reboots) => {
                             done.push("note");
                             progress.noted = Some((reboots, Ok(())));
@@ -125,7 +130,7 @@ fn where_no_reboot_helps_the_owner_is_asked_at_once() {
             view.machine = RemediatedMachine::Unhealthy { problem: "NodeDeleted".into() };
         }),
         ("its VM is gone", |view| view.vm = RemediatedVm::Gone),
-        ("its VM was not made", |view| view.vm = RemediatedVm::NotMade),
+        ("its VM was never created", |view| view.vm = RemediatedVm::NeverCreated),
         ("its infrastructure is no MachinistMachine", |view| view.vm = RemediatedVm::NotOurs),
         ("its driver cannot reboot", |view| view.driver = driver(false)),
         ("the strategy asks for no reboot", |view| view.strategy.limit = 0),
@@ -145,8 +150,9 @@ fn where_no_reboot_helps_the_owner_is_asked_at_once() {
 #[test]
 fn nothing_is_done_while_it_must_wait_or_need_not() {
     type Change = fn(&mut RemediationView);
-    let rows: [(RemediationReason, Change); 8] = [
+    let rows: [(RemediationReason, Change); 9] = [
         (RemediationReason::Ended, |view| view.is_deleting = true),
+        (RemediationReason::VmUnclear, |view| view.vm = RemediatedVm::Unclear("two".into())),
         (RemediationReason::Paused, |view| view.paused = Some(PauseCause::Cluster("c".into()))),
         (RemediationReason::WaitingForMachine, |view| view.machine = RemediatedMachine::Missing),
         (RemediationReason::Ended, |view| view.machine = RemediatedMachine::Deleting),
@@ -166,6 +172,17 @@ fn nothing_is_done_while_it_must_wait_or_need_not() {
     }
     let healthy = RemediationView { machine: RemediatedMachine::Healthy, ..view() };
     assert_eq!(run(&healthy, at(0), Ok(())).1.reason.status(), ConditionStatus::True);
+}
+
+/// Every call is about the class in the failure domain of the VM: elsewhere the driver would find none.
+#[test]
+fn a_vm_in_a_failure_domain_is_rebooted_there() {
+    let placed = RemediationView { placed_in: Some("a".into()), ..view() };
+    let (effects, end) = run(&placed, at(0), Ok(()));
+    assert_eq!((effects, end.reason), (vec!["place", "note", "reboot"], RemediationReason::Rebooted));
+    let progress = RemediationProgress { placed: Some(Err(guest(Code::NotFound))), ..Default::default() };
+    let Step::Finish(end) = step(&placed, &progress, at(600)) else { panic!("it goes on") };
+    assert_eq!((end.reason, end.done), (RemediationReason::RebootFailed, RebootsDone::default()));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::infrastructure::cluster_api::{
-    self, HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED, OwnerCluster, OwnerMachine,
+    HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED, OwnerCluster, OwnerMachine,
 };
 use machinist_api::infrastructure::{self, MachinistRemediation};
 use machinist_core::infra_machine::remediation::{
@@ -23,8 +23,8 @@ pub(crate) struct RemediationObjects {
     pub(crate) remediation: Arc<MachinistRemediation>,
     owner: Option<Arc<OwnerMachine>>,
     cluster: Option<Arc<OwnerCluster>>,
-    /// The Machine's infrastructure is a MachinistMachine, which may be there or not.
-    is_ours: bool,
+    /// The MachinistMachine that is the Machine's infrastructure, whether it is there or not.
+    machine_key: Option<ObjectKey>,
 }
 
 /// The facts of a reconcile, and the objects that they were taken from.
@@ -44,26 +44,29 @@ impl RemediationObjects {
         let infra = &tenant.infra;
         let remediation = infra.remediations.get(key)?;
         let namespace = key.namespace.as_str();
-        let owner = cluster_api::owner(&remediation.metadata, "Machine").and_then(|(name, uid)| {
-            let owner = infra.owners.get(&ObjectKey::new(namespace, name))?;
-            (owner.metadata.uid.as_deref() == Some(uid)).then_some(owner)
-        });
+        let owner = infra.owner_of(&remediation.metadata);
         let cluster = owner.as_ref().and_then(|owner| owner.cluster());
         let cluster = cluster.and_then(|name| infra.owner_clusters.get(&ObjectKey::new(namespace, name)));
         let reference = owner.as_ref().map(|owner| &owner.spec.infrastructure_ref);
         let name = reference.and_then(|named| named.named(infrastructure::GROUP, "MachinistMachine"));
-        let related = name.and_then(|name| RelatedObjects::of(tenant, &ObjectKey::new(namespace, name)));
-        Some((Self { remediation, is_ours: name.is_some(), owner, cluster }, related))
+        let machine_key = name.map(|name| ObjectKey::new(namespace, name));
+        let related = machine_key.as_ref().and_then(|key| RelatedObjects::of(tenant, key));
+        Some((Self { remediation, machine_key, owner, cluster }, related))
     }
 
-    pub(crate) fn observe(self, machine: Option<ObservedInfraMachine>) -> ObservedRemediation {
-        let Self { remediation, owner, cluster, is_ours } = self;
+    pub(crate) fn observe(
+        self,
+        tenant: &TenantState,
+        machine: Option<ObservedInfraMachine>,
+    ) -> ObservedRemediation {
+        let Self { remediation, owner, cluster, machine_key } = self;
         let meta = &remediation.metadata;
-        let of_machine = || pause(&owner.as_ref()?.metadata, None);
+        let of_owner = || pause(&owner.as_ref()?.metadata, None);
+        let of_machine = || machine.as_ref()?.view.paused.clone();
         let status = remediation.status.clone().unwrap_or_default();
         let view = RemediationView {
             is_deleting: meta.deletion_timestamp.is_some(),
-            paused: pause(meta, cluster.as_deref()).or_else(of_machine),
+            paused: pause(meta, cluster.as_deref()).or_else(of_owner).or_else(of_machine),
             created: meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
             strategy: RebootStrategy {
                 limit: remediation.retry_limit(),
@@ -74,7 +77,13 @@ impl RemediationObjects {
                 last: status.last_remediated.map(|time| time.0),
             },
             machine: owner.as_deref().map_or(RemediatedMachine::Missing, health),
-            vm: if is_ours { vm(machine.as_ref()) } else { RemediatedVm::NotOurs },
+            vm: machine_key.map_or(RemediatedVm::NotOurs, |key| {
+                vm(machine.as_ref(), tenant.infra.machines.is_unreadable(&key))
+            }),
+            placed_in: machine.as_ref().and_then(|machine| {
+                let is_kept = machine.view.honours_failure_domain();
+                machine.view.failure_domain.clone().filter(|_| is_kept)
+            }),
             driver: machine
                 .as_ref()
                 .map_or(DriverFact::NotChosen, |machine| machine.view.machine.driver.clone()),
@@ -99,14 +108,23 @@ fn health(machine: &OwnerMachine) -> RemediatedMachine {
     }
 }
 
-fn vm(machine: Option<&ObservedInfraMachine>) -> RemediatedVm {
+/// `is_unreadable`: the object is there and cannot be decoded.
+fn vm(machine: Option<&ObservedInfraMachine>, is_unreadable: bool) -> RemediatedVm {
+    if is_unreadable {
+        let message = "its MachinistMachine cannot be decoded: correct it".to_owned();
+        return RemediatedVm::Unclear(message);
+    }
     let Some(view) = machine.map(|machine| &machine.view) else { return RemediatedVm::Gone };
+    if let Some(other) = view.contested_by.first() {
+        let message = format!("MachinistMachine {other} has the key of its VM as well: delete the copy");
+        return RemediatedVm::Unclear(message);
+    }
     let reported = view.reported.as_ref().and_then(|reported| reported.reason);
     if view.machine.machine.deletion.is_some() || reported == Some(InfraReason::InstanceDeleted) {
         return RemediatedVm::Gone;
     }
     match view.machine.machine.provider_id {
         Some(_) => RemediatedVm::There,
-        None => RemediatedVm::NotMade,
+        None => RemediatedVm::NeverCreated,
     }
 }

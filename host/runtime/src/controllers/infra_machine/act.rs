@@ -119,6 +119,7 @@ pub(super) async fn perform(
             let recorded = patch(record(observed, ids, driver_state)).await;
             if recorded.is_ok() {
                 memory.creates.forget(&fact.uid);
+                memory.data_changes.forget(&fact.key);
             }
             InfraEffectResult {
                 provider_id: recorded.is_ok().then(|| provider_id.clone()),

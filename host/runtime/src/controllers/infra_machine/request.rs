@@ -41,7 +41,7 @@ pub(crate) fn request(
 }
 
 /// Returns a request for a function of the driver that gets no secrets.
-pub(super) fn without_secrets(observed: &ObservedInfraMachine, placed: Option<&str>) -> MachineRequest {
+pub(crate) fn without_secrets(observed: &ObservedInfraMachine, placed: Option<&str>) -> MachineRequest {
     MachineRequest { secrets: SecretValues::default(), ..request(observed, None, placed, false) }
 }
 

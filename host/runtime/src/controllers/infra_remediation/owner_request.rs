@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::api::{DynamicObject, Patch};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
-use machinist_api::infrastructure::cluster_api::{self, OWNER_REMEDIATED};
+use machinist_api::infrastructure::cluster_api::{self, HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::value::id::ObjectKey;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const REASON: &str = "WaitingForRemediation";
 /// into the same list.
 ///
 /// # Errors
-/// When the Machine is gone, is another one of the same name, or has changed meanwhile.
+/// When the Machine is gone, is another one of the same name, or has changed meanwhile: it may be healthy again.
 pub(super) async fn ask(
     client: &Client,
     machine: (&ObjectKey, &str),
@@ -35,6 +35,9 @@ pub(super) async fn ask(
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), key.namespace.as_str(), &resource);
     let live = within_deadline(api.get_opt(key.name.as_str())).await?;
     let live = live.filter(|live| live.metadata.uid.as_deref() == Some(uid)).ok_or(ActError::Gone)?;
+    if live.metadata.deletion_timestamp.is_some() || !is_unhealthy(live.data.pointer("/status/conditions")) {
+        return Err(ActError::Conflict);
+    }
     let Some(conditions) = with_request(live.data.pointer("/status/conditions"), message, now) else {
         return Ok(None);
     };
@@ -43,6 +46,11 @@ pub(super) async fn ask(
         "status": { "conditions": conditions },
     });
     patch_status(&api, Kind::OwnerMachine, key.name.as_str(), Patch::Merge(patch)).await
+}
+
+fn is_unhealthy(conditions: Option<&Value>) -> bool {
+    let mut all = conditions.and_then(Value::as_array).into_iter().flatten();
+    all.any(|one| one["type"] == HEALTH_CHECK_SUCCEEDED && one["status"] == "False")
 }
 
 /// Returns the list with the request, all others as they are. `None`: the owner is asked already.
@@ -66,6 +74,15 @@ fn with_request(conditions: Option<&Value>, message: &str, now: Timestamp) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_failed_health_check_counts() {
+        let check = |status: &str| json!([{ "type": "HealthCheckSucceeded", "status": status }]);
+        assert!(is_unhealthy(Some(&check("False"))));
+        assert!(
+            !is_unhealthy(Some(&check("True"))) && !is_unhealthy(Some(&json!([]))) && !is_unhealthy(None)
+        );
+    }
 
     #[test]
     fn the_request_is_there_once_and_other_conditions_stay() {

@@ -14,7 +14,7 @@ use machinist_core::infra_machine::remediation::{
 };
 use machinist_core::machine::{Requeue, retry_write};
 use machinist_core::scheduling::gate::EffectKind;
-use machinist_core::value::id::ObjectKey;
+use machinist_core::value::id::{FailureDomain, ObjectKey};
 use serde_json::{Map, Value, json};
 use tracing::{debug, info};
 
@@ -34,12 +34,18 @@ use crate::message::Report;
 
 use super::owner_request;
 
-pub(crate) async fn run(tenant: &TenantState, context: &Context, key: &ObjectKey) -> Report {
+/// `contested_by`: other objects with the key of the VM.
+pub(crate) async fn run(
+    tenant: &TenantState,
+    context: &Context,
+    key: &ObjectKey,
+    contested_by: Vec<ObjectKey>,
+) -> Report {
     let Some((objects, related)) = RemediationObjects::of(tenant, key) else {
         return Report::only(Requeue::Gone);
     };
     let machine = match related {
-        Some(related) => match machine(tenant, context, related).await {
+        Some(related) => match machine(tenant, context, related, contested_by).await {
             Ok(machine) => Some(machine),
             Err(error) => {
                 debug!(error = %error, "a Secret cannot be read");
@@ -48,7 +54,7 @@ pub(crate) async fn run(tenant: &TenantState, context: &Context, key: &ObjectKey
         },
         None => None,
     };
-    let observed = objects.observe(machine);
+    let observed = objects.observe(tenant, machine);
     let progress = RemediationProgress::default();
     frame::run(context, RemediationReconcile { tenant, context, observed, progress }).await
 }
@@ -58,12 +64,13 @@ async fn machine(
     tenant: &TenantState,
     context: &Context,
     related: RelatedObjects,
+    contested_by: Vec<ObjectKey>,
 ) -> Result<ObservedInfraMachine, ActError> {
     let read = secrets::read(tenant, context, &related).await?;
     let gate_state = *context.gate_state.borrow();
     let unretried = RetryFacts { failures: 0, account_answers: false };
     let now = context.clock.now();
-    Ok(observe(tenant, related, read, &gate_state, (unretried, Vec::new()), now))
+    Ok(observe(tenant, related, read, &gate_state, (unretried, contested_by), now))
 }
 
 struct RemediationReconcile<'a> {
@@ -76,6 +83,7 @@ struct RemediationReconcile<'a> {
 /// The outcome of an effect.
 enum RemediationOutcome {
     Written(WriteOutcome),
+    Placed(DriverResult<String>),
     Called(DriverResult<()>),
 }
 
@@ -101,6 +109,7 @@ impl Reconcile for RemediationReconcile<'_> {
 
     fn effect_name(effect: &RemediationEffect) -> &'static str {
         match effect {
+            RemediationEffect::PlaceVm { .. } => "place-vm",
             RemediationEffect::NoteReboot(_) => "note-reboot",
             RemediationEffect::RebootVm => "reboot-vm",
             RemediationEffect::AskOwner { .. } => "ask-owner",
@@ -110,6 +119,7 @@ impl Reconcile for RemediationReconcile<'_> {
     /// A reboot is noted only where it may follow.
     fn effect_kind(&self, effect: &RemediationEffect) -> EffectKind {
         match effect {
+            RemediationEffect::PlaceVm { .. } => EffectKind::CloudRead,
             RemediationEffect::NoteReboot(_) | RemediationEffect::RebootVm => EffectKind::Reboot,
             RemediationEffect::AskOwner { .. } => EffectKind::FailMachine,
         }
@@ -117,6 +127,9 @@ impl Reconcile for RemediationReconcile<'_> {
 
     async fn perform(&self, effect: &RemediationEffect, _so_far: &Report) -> RemediationOutcome {
         match effect {
+            RemediationEffect::PlaceVm { failure_domain } => {
+                RemediationOutcome::Placed(self.place(failure_domain).await)
+            }
             RemediationEffect::NoteReboot(done) => RemediationOutcome::Written(self.note(*done).await),
             RemediationEffect::RebootVm => RemediationOutcome::Called(self.reboot().await),
             RemediationEffect::AskOwner { message } => {
@@ -134,6 +147,9 @@ impl Reconcile for RemediationReconcile<'_> {
 
     fn refused(&self, effect: &RemediationEffect, reason: &'static str) -> RemediationOutcome {
         match effect {
+            RemediationEffect::PlaceVm { .. } => {
+                RemediationOutcome::Placed(Err(CallError::Refused(Refusal::ShuttingDown)))
+            }
             RemediationEffect::RebootVm => {
                 RemediationOutcome::Called(Err(CallError::Refused(Refusal::ShuttingDown)))
             }
@@ -145,6 +161,9 @@ impl Reconcile for RemediationReconcile<'_> {
 
     fn learn(&mut self, effect: RemediationEffect, outcome: RemediationOutcome, report: &mut Report) {
         match (effect, outcome) {
+            (RemediationEffect::PlaceVm { .. }, RemediationOutcome::Placed(placed)) => {
+                self.progress.placed = Some(placed);
+            }
             (RemediationEffect::NoteReboot(done), RemediationOutcome::Written(wrote)) => {
                 let wrote = wrote.map(|wrote| report.wrote.extend(wrote));
                 self.progress.noted = Some((done, wrote));
@@ -156,7 +175,8 @@ impl Reconcile for RemediationReconcile<'_> {
                 self.progress.reboot = Some(answer);
             }
             (
-                RemediationEffect::NoteReboot(_)
+                RemediationEffect::PlaceVm { .. }
+                | RemediationEffect::NoteReboot(_)
                 | RemediationEffect::AskOwner { .. }
                 | RemediationEffect::RebootVm,
                 _,
@@ -179,7 +199,10 @@ impl Reconcile for RemediationReconcile<'_> {
         if !conditions::is_reported(old, &new[0], repeats) {
             patch.insert("conditions".to_owned(), json!(conditions::merged(old, &new)));
         }
-        let noted = self.progress.noted.as_ref().map_or(self.observed.view.done, |(done, _)| *done);
+        let may_be_written =
+            |wrote: &Result<(), ActError>| matches!(wrote, Ok(()) | Err(ActError::Ambiguous { .. }));
+        let noted = self.progress.noted.as_ref().filter(|(_, wrote)| may_be_written(wrote));
+        let noted = noted.map_or(self.observed.view.done, |(done, _)| *done);
         if noted != conclusion.done {
             patch.extend(reboots(conclusion.done));
         }
@@ -219,11 +242,20 @@ impl RemediationReconcile<'_> {
         patch_status(&api, Kind::InfraRemediation, name, Patch::Merge(patch)).await
     }
 
+    async fn place(&self, failure_domain: &FailureDomain) -> DriverResult<String> {
+        let Some(machine) = &self.observed.machine else {
+            return Err(CallError::Refused(Refusal::ShuttingDown));
+        };
+        let asked = request::without_secrets(machine, None);
+        self.tenant.drivers.place(asked, failure_domain.clone()).await
+    }
+
     async fn reboot(&self) -> DriverResult<()> {
         let Some(machine) = &self.observed.machine else {
             return Err(CallError::Refused(Refusal::ShuttingDown));
         };
-        let answer = self.tenant.drivers.reboot(request::request(machine, None, None, false)).await;
+        let placed = self.progress.placed.as_ref().and_then(|placed| placed.as_deref().ok());
+        let answer = self.tenant.drivers.reboot(request::request(machine, None, placed, false)).await;
         if answer.is_ok() {
             info!(provider_id = ?machine.view.machine.machine.provider_id, "VM rebooted");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use memory_api::wire::table;
 use serde_json::{Value, json};
 
-use super::objects::{OWNERS, TEAM, condition, of_team, provided};
+use super::objects::{MACHINES, OWNERS, TEAM, add_orphan, condition, key, of_team, provided};
 use crate::fixture::stage::{Stage, count_moments};
 
 const REMEDIATIONS: &str = "machinistremediations";
@@ -105,6 +105,40 @@ async fn a_deleted_node_is_not_rebooted_and_a_pause_holds_everything() {
     stage.api.edit("clusters.cluster.x-k8s.io", &of_team("c"), &paused(false)).unwrap();
     stage.until("its owner is asked", LIMIT, || is_asked(&stage)).await;
     assert_eq!(stage.cloud.rebooted(), Vec::<String>::new());
+}
+
+/// Its credentials are not read while it is paused: a call without them would look like a refusal.
+#[tokio::test(start_paused = true)]
+async fn a_paused_machinist_machine_is_rebooted_once_it_goes_on() {
+    let (stage, _host) = provided().await;
+    let paused =
+        |value: Value| json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": value } } });
+    stage.api.edit(MACHINES, &of_team("vm"), &paused(json!(""))).unwrap();
+    tokio::time::sleep(LIMIT).await;
+    add_remediation(&stage, &json!(null), "UnhealthyNode");
+    stage.until("it is paused", LIMIT, || reason(&stage) == "Paused").await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!((stage.cloud.rebooted().len(), is_asked(&stage)), (0, false));
+    stage.api.edit(MACHINES, &of_team("vm"), &paused(Value::Null)).unwrap();
+    stage.until("it is rebooted", LIMIT, || reason(&stage) == "Rebooted").await;
+    assert_eq!(stage.cloud.rebooted().len(), 1);
+}
+
+/// Two objects with one key: it is not certain whose VM a reboot would hit.
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_two_objects_claim_is_not_rebooted() {
+    let (stage, _host) = provided().await;
+    add_orphan(&stage, "copy");
+    let key = json!({ "metadata": { "annotations": { "machinist.dev/machine-key": key(&stage, "vm") } } });
+    stage.api.edit(MACHINES, &of_team("copy"), &key).unwrap();
+    tokio::time::sleep(LIMIT).await;
+    add_remediation(&stage, &json!(null), "UnhealthyNode");
+    stage.until("it says so", LIMIT, || reason(&stage) == "VmUnclear").await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!((stage.cloud.rebooted().len(), is_asked(&stage)), (0, false));
+    stage.api.delete(MACHINES, &of_team("copy")).unwrap();
+    let limit = Duration::from_secs(900);
+    stage.until("it is rebooted", limit, || stage.cloud.rebooted().len() == 1).await;
 }
 
 /// Lets the host die at the `number`th call of a remediation. False when that was over before.

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use e2e::cluster_api::objects;
 use e2e::{Cloud as _, Lab, LabOptions, eventually, manifests};
 use kube::api::{DeleteParams, Patch, PatchParams};
+use machinist_api::infrastructure::names::annotations;
 use machinist_api::infrastructure::{MachinistCluster, MachinistMachine, MachinistMachineTemplate};
 use serde_json::{Value, json};
 
@@ -128,7 +129,7 @@ async fn templates_change_in_marked_dry_runs_only() {
             .await?;
         let templates = all::<MachinistMachineTemplate>(&lab.client);
         let change = |is_marked: bool, kind: &str| {
-            let mark = is_marked.then(|| json!({ "topology.cluster.x-k8s.io/dry-run": "" }));
+            let mark = is_marked.then(|| json!({ annotations::TOPOLOGY_DRY_RUN: "" }));
             let spec = json!({ "template": { "spec": { "providerSpec": { "type": kind } } } });
             json!({ "metadata": { "annotations": mark.unwrap_or_else(|| json!({})) }, "spec": spec })
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::core::ObjectMeta;
-use machinist_api::infrastructure::cluster_api::{self, OwnerCluster, OwnerMachine};
+use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
 use machinist_api::infrastructure::names::{annotations, finalizers, labels};
 use machinist_api::infrastructure::{self, IdentityReference, MachinistCluster, MachinistMachine};
 use machinist_api::{MachineClass, names};
@@ -45,10 +45,7 @@ impl RelatedObjects {
         let infra = &tenant.infra;
         let machine = infra.machines.get(key)?;
         let namespace = key.namespace.as_str();
-        let owner = cluster_api::owner(&machine.metadata, "Machine").and_then(|(name, uid)| {
-            let owner = infra.owners.get(&ObjectKey::new(namespace, name))?;
-            (owner.metadata.uid.as_deref() == Some(uid)).then_some(owner)
-        });
+        let owner = infra.owner_of(&machine.metadata);
         let of_owner = owner.as_ref().and_then(|owner| owner.cluster().map(str::to_owned));
         let cluster_name = of_owner
             .or_else(|| label(&machine.metadata, labels::CLUSTER_NAME).map(str::to_owned))
