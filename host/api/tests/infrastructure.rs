@@ -28,6 +28,8 @@ fn core_finds_each_definition_by_its_name_and_label() {
         ("MachinistMachineTemplate", "machinistmachinetemplates"),
         ("MachinistCluster", "machinistclusters"),
         ("MachinistClusterTemplate", "machinistclustertemplates"),
+        ("MachinistRemediation", "machinistremediations"),
+        ("MachinistRemediationTemplate", "machinistremediationtemplates"),
     ];
     for (kind, plural) in rows {
         let definition = definition(kind);
@@ -39,14 +41,44 @@ fn core_finds_each_definition_by_its_name_and_label() {
         );
         assert_eq!(definition.spec.names.categories.unwrap_or_default(), ["cluster-api"]);
         let labels = definition.metadata.labels.unwrap_or_default();
-        let expected = [
+        let mut expected = vec![
             ("cluster.x-k8s.io/provider", "infrastructure-machinist"),
             ("cluster.x-k8s.io/v1beta2", "v1alpha1"),
             ("clusterctl.cluster.x-k8s.io", ""),
         ];
-        assert!(labels.iter().map(|(key, value)| (key.as_str(), value.as_str())).eq(expected), "{labels:?}");
+        if kind == "MachinistRemediationTemplate" {
+            expected.push(("clusterctl.cluster.x-k8s.io/move", ""));
+        }
+        let labels = labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        assert!(labels.clone().eq(expected), "{kind}: {:?}", labels.collect::<Vec<_>>());
     }
     assert_eq!(definition("MachinistIdentity").spec.scope, "Cluster");
+}
+
+#[test]
+fn columns_show_readiness_and_its_reason_and_the_vm() {
+    let columns = |kind: &str| -> Vec<String> {
+        let columns = definition(kind).spec.versions[0].additional_printer_columns.clone();
+        columns.into_iter().flatten().map(|column| column.name).collect()
+    };
+    assert_eq!(columns("MachinistMachine"), ["Cluster", "Ready", "Reason", "ProviderID", "Provider", "Age"]);
+    assert_eq!(columns("MachinistMachineTemplate"), ["Provider", "Age"]);
+    assert_eq!(columns("MachinistCluster"), ["Cluster", "Ready", "Reason", "Endpoint", "Age"]);
+    assert_eq!(columns("MachinistRemediation"), ["Cluster", "Reboots", "Reason", "Age"]);
+}
+
+/// Core and the kubeadm control plane collect roles by these labels, and can then read the objects of this provider.
+#[test]
+fn the_controllers_of_cluster_api_collect_the_role_for_these_kinds() {
+    let roles = include_str!("../../../deploy/clusterctl/rbac/10-clusterroles.yaml");
+    let collected = roles.split("\n---\n").find(|role| role.contains("aggregate-to-manager")).unwrap();
+    for label in [
+        "cluster.x-k8s.io/aggregate-to-manager",
+        "kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager",
+    ] {
+        let line = format!("    {label}: \"true\"");
+        assert!(collected.lines().any(|found| found == line), "{line}");
+    }
 }
 
 /// One address that the schema of core's Machine refuses blocks every write of that Machine.

@@ -15,6 +15,15 @@ const EC2_DRIVER: &str = "aws-driver";
 
 /// The demo, as fast to build as can be.
 pub(crate) fn demo(arguments: &[OsString]) -> Result<()> {
+    prepared_demo(arguments)?.become_it()
+}
+
+/// The same, and comes back.
+pub(crate) fn demonstrate(arguments: &[&str]) -> Result<()> {
+    prepared_demo(&arguments.iter().map(OsString::from).collect::<Vec<_>>())?.run()
+}
+
+fn prepared_demo(arguments: &[OsString]) -> Result<Line> {
     // The driver is built with the others because of its dependencies: with it they have the features that the tests
     // need.
     let binaries = prepare("debug", &["--package", "e2e", "--package", "ec2", "--package", DRIVER])?;
@@ -22,7 +31,7 @@ pub(crate) fn demo(arguments: &[OsString]) -> Result<()> {
         components::build(EC2_DRIVER)?;
         prepare_emulators(&binaries)?;
     }
-    Line::new(binaries.join("demo")).with(arguments).become_it()
+    Ok(Line::new(binaries.join("demo")).with(arguments))
 }
 
 /// The benchmark, as fast to run as can be.

@@ -32,6 +32,7 @@ pub(crate) enum Name {
     Emulators,
     Test,
     Long,
+    Demos,
     Seeds,
     Inputs,
     Figures,
@@ -58,6 +59,7 @@ impl Name {
             Self::Emulators => "emulators",
             Self::Test => "test",
             Self::Long => "long",
+            Self::Demos => "demos",
             Self::Seeds => "seeds",
             Self::Inputs => "inputs",
             Self::Figures => "figures",
@@ -77,7 +79,7 @@ impl Name {
             | Self::ControlPlane
             | Self::Emulators
             | Self::Test => Tier::Commit,
-            Self::Long | Self::Seeds | Self::Inputs | Self::Figures => Tier::Nightly,
+            Self::Long | Self::Demos | Self::Seeds | Self::Inputs | Self::Figures => Tier::Nightly,
         }
     }
 
@@ -98,6 +100,7 @@ impl Name {
             }
             Self::Test => "unit, plugin-host and end-to-end tests",
             Self::Long => "nightly: all tests, long ones and planted bugs too, with 20 times the inputs",
+            Self::Demos => "nightly: the demo on EC2's API, and for Cluster API",
             Self::Seeds => "nightly: 2,000 simulated clusters",
             Self::Inputs => "nightly: 10,000,000 inputs for everything that parses what strangers send",
             Self::Figures => "nightly: all figures, printed and not written",
@@ -138,6 +141,10 @@ impl Name {
                     .with(&["--", "--include-ignored"])
                     .variable("MACHINIST_CASES_FACTOR", NIGHTLY_CASES)
                     .run()
+            }
+            Self::Demos => {
+                launch::demonstrate(&["--provider", "aws"])?;
+                launch::demonstrate(&["--api", "capi"])
             }
             Self::Seeds => launch::simulate(&["--seeds", NIGHTLY_SEEDS, "--hours", "0.34"]),
             Self::Inputs => launch::try_inputs(&["--inputs", NIGHTLY_INPUTS]),

@@ -128,7 +128,7 @@ const CLUSTER: Surface = Surface {
 const CLUSTER_TEMPLATE: Surface =
     Surface { short_name: "mict", columns: &[AGE], has_status: false, rules: of_cluster_template, ..BASE };
 
-/// Cluster API does not know this kind; `clusterctl` moves it with the Secret that belongs to it.
+/// Cluster API does not know this kind; `clusterctl` moves it, but not its Secret.
 const IDENTITY: Surface = Surface {
     short_name: "mid",
     columns: &[

@@ -125,14 +125,16 @@ impl MachinistMachine {
         self.spec.provider_id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// The reference to its credentials: its own, else that of its cluster, else the one that was noted with its key.
+    /// The reference to its credentials: its own, else the one that was noted with its key, else that of its cluster.
+    ///
+    /// A VM stays in the account that has created it, whatever its cluster names later.
     pub fn identity(&self, cluster: Option<&MachinistCluster>) -> Option<IdentityReference> {
         let noted = || {
             let text = self.metadata.annotations.as_ref()?.get(annotations::IDENTITY)?;
             IdentityReference::parse(text)
         };
         let of_cluster = || cluster?.spec.identity_ref.clone();
-        self.spec.identity_ref.clone().or_else(of_cluster).or_else(noted)
+        self.spec.identity_ref.clone().or_else(noted).or_else(of_cluster)
     }
 
     /// Whether its VM was once provided, as its status says.

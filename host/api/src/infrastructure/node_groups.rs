@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::infrastructure::cluster_api::ContractReference;
 use crate::infrastructure::names::labels;
 use crate::kind::kind;
 use crate::lenient;
@@ -53,6 +54,9 @@ pub struct OwnerTemplateSpec {
     /// The failure domain of its VMs; empty: any.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub failure_domain: String,
+    /// The template of its VMs.
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub infrastructure_ref: ContractReference,
     /// Taints that Cluster API gives to the Nodes, as they are written.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub taints: Vec<Value>,

@@ -19,6 +19,7 @@ pub(crate) enum Kind {
     /// The Machine of Cluster API.
     CoreMachine,
     MachinistMachine,
+    MachinistRemediation,
     Node,
     /// A Deployment of pods.
     PodDeployment,
@@ -41,6 +42,9 @@ impl Kind {
             ("machine" | "machines", cluster_api::GROUP) | ("ma", "") => Self::CoreMachine,
             ("machinistmachine" | "machinistmachines" | "mim", "" | infrastructure::GROUP) => {
                 Self::MachinistMachine
+            }
+            ("machinistremediation" | "machinistremediations" | "mir", "" | infrastructure::GROUP) => {
+                Self::MachinistRemediation
             }
             ("node" | "nodes" | "no", "") => Self::Node,
             ("deployment" | "deployments", "" | "apps") | ("deploy", "") => Self::PodDeployment,
@@ -91,6 +95,7 @@ pub(crate) fn deployment<'a>(words: &'a [String], program: &str, verb: &str) -> 
             | Kind::Cluster
             | Kind::CoreMachine
             | Kind::MachinistMachine
+            | Kind::MachinistRemediation
             | Kind::Node
             | Kind::Other(_),
         ) => bail!("only MachineDeployments have rollouts: {help}"),
@@ -130,7 +135,10 @@ pub(crate) fn explained(words: &[String], program: &str) -> Result<Explained> {
         Kind::MachinistMachine => {
             Ok(Explained::MachinistMachine(named(name, "MachinistMachine", &help)?.to_owned()))
         }
-        Kind::CoreMachine => Ok(Explained::CoreMachine(named(name, "Machine", &help)?.to_owned())),
+        // A remediation has the name of its Machine.
+        Kind::CoreMachine | Kind::MachinistRemediation => {
+            Ok(Explained::CoreMachine(named(name, "Machine", &help)?.to_owned()))
+        }
         Kind::Node => bail!(
             "Nodes are not explained, their Machines are: `kubectl get machines -A -l node={name}` says which it is; {help}"
         ),
@@ -207,7 +215,9 @@ mod tests {
         ] {
             assert_eq!(named(text), Explained::MachinistMachine("m".into()), "{text}");
         }
-        for text in ["machines.cluster.x-k8s.io/m", "machine.cluster.x-k8s.io m", "ma/m"] {
+        for text in
+            ["machines.cluster.x-k8s.io/m", "machine.cluster.x-k8s.io m", "ma/m", "machinistremediation/m"]
+        {
             assert_eq!(named(text), Explained::CoreMachine("m".into()), "{text}");
         }
         assert_eq!(named("m"), Explained::Any("m".into()));

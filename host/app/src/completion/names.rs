@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Resource};
-use machinist_api::infrastructure::MachinistMachine;
 use machinist_api::infrastructure::core_kinds::{CoreCluster, CoreDeployment, CoreMachine, CoreSet};
+use machinist_api::infrastructure::{MachinistMachine, MachinistRemediation};
 use machinist_api::names::labels::PLUGIN;
 use machinist_api::{Machine, MachineDeployment, MachineSet};
 use machinist_plugin_host::PluginKeys;
@@ -95,6 +95,7 @@ impl Source<'_> {
             Kind::CoreSet => list::<CoreSet>(cluster).await,
             Kind::CoreMachine => list::<CoreMachine>(cluster).await,
             Kind::MachinistMachine => list::<MachinistMachine>(cluster).await,
+            Kind::MachinistRemediation => list::<MachinistRemediation>(cluster).await,
             Kind::Node | Kind::PodDeployment | Kind::Other(_) => None,
         }
     }

@@ -95,9 +95,7 @@ pub(super) async fn plugin(
 
 /// The namespaces of the host.
 pub(super) struct HostNamespaces<'a> {
-    /// That of its Lease.
     pub(super) lease: &'a str,
-    /// That of its pod.
     pub(super) pod: &'a str,
 }
 

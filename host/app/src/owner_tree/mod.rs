@@ -24,12 +24,10 @@ pub(crate) fn controller_uid(meta: &ObjectMeta) -> Option<&str> {
     owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
 }
 
-/// The name of an object.
 pub(crate) fn name(meta: &ObjectMeta) -> &str {
     meta.name.as_deref().unwrap_or_default()
 }
 
-/// An annotation of an object.
 pub(crate) fn annotation<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
     meta.annotations.as_ref().and_then(|all| all.get(name)).map(String::as_str)
 }

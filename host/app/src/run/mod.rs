@@ -112,7 +112,7 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
     let (leads, is_leading) = watch::channel(!checked.leader_elect);
     // Before the election sets it.
     metrics.leads(!checked.leader_elect);
-    // Leadership is given back only after the last pass has ended.
+    // Leadership is given back only after the last reconcile has ended.
     let resign = CancellationToken::new();
     let election = checked.leader_elect.then(|| {
         let candidate = Candidate {
@@ -143,7 +143,7 @@ pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
         Rule { client, namespace, host }.follow(stop.clone()).await;
     }
     if let (Some(host), Some(folder)) = (&host, flags.plugin_dir) {
-        // Before the first pass: a driver or a policy that lies there is not missing at the start.
+        // Before the first reconcile: a driver or a policy that lies there is not missing at the start.
         host.watch_directory(folder).await;
     }
     let controllers = tokio::spawn(tenant.run(is_leading, ready, stop.clone()));

@@ -44,6 +44,9 @@ impl Subject {
             Some(Kind::MachinistMachine) => {
                 bail!("`{program} explain machinistmachine/{name}` is about one MachinistMachine; {help}")
             }
+            Some(Kind::MachinistRemediation) => {
+                bail!("`{program} explain machinistremediation/{name}` is about one remediation; {help}")
+            }
             Some(Kind::Node | Kind::PodDeployment | Kind::Other(_)) => {
                 bail!("only MachineDeployments, MachineSets and Clusters have trees: {help}")
             }

@@ -15,7 +15,7 @@ use super::refusal::CallRefusal;
 pub struct TemplateFacts {
     /// The values of the annotations about capacity, by the part of their names after the prefix.
     pub announced: BTreeMap<String, String>,
-    /// The machines of its class, where a class says so.
+    /// The machines of its class, or of its template of Cluster API, where one says so.
     pub class: Option<ClassFacts>,
     /// Labels that its Nodes get.
     pub labels: BTreeMap<String, String>,
@@ -24,7 +24,7 @@ pub struct TemplateFacts {
     pub zone: Option<String>,
 }
 
-/// The machines of a class.
+/// The machines of a class or of a template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassFacts {
     pub capacity: BTreeMap<String, String>,

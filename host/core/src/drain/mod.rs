@@ -1,8 +1,8 @@
 //! Drains: the eviction of a Node's pods before its VM is deleted.
 //!
-//! A pass is bounded and never blocks. `step` reads the pods of the Node as they are, returns a few evictions, and says
-//! when to come back. It keeps no list of its evictions: a terminating pod shows that itself. Only one thing is stored,
-//! in [`DrainMemory`]: the volumes that must appear on another Node before the next pod is evicted.
+//! A reconcile is bounded and never blocks. `step` reads the pods of the Node as they are, returns a few evictions, and
+//! says when to come back. It keeps no list of its evictions: a terminating pod shows that itself. Only one thing is
+//! stored, in [`DrainMemory`]: the volumes that must appear on another Node before the next pod is evicted.
 //!
 //! The caller cordons the Node first, does the effects, stores the memory, and decides whether a forced end is enough.
 //!

@@ -30,7 +30,7 @@ pub enum DrainStep {
 
 /// Decides what comes next in a drain. Pure: the same arguments give the same answer.
 ///
-/// Promises: a pass has at most a few batches; a wait has an end; once the time is over the drain is done within a
+/// Promises: a reconcile has at most a few batches; a wait has an end; once the time is over the drain is done within a
 /// pass, unless the API server asks for a pause.
 pub fn step(request: &DrainRequest<'_>, progress: &DrainProgress, now: Timestamp) -> DrainStep {
     if request.facts.node == NodeState::Gone {

@@ -4,16 +4,17 @@
 //! being made must not look broken in between. Afterwards only what is known of the VM makes it False; a cloud or a
 //! driver that cannot be asked makes it Unknown, so that an outage replaces no machine.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
-use crate::driver::error::Code;
+use crate::driver::error::{CallError, Code};
 use crate::driver::{Address, VmState, is_not_found};
 use crate::machine::node::health::ConditionStatus;
 use crate::machine::{
-    MachineConclusion, MachineConditionKind, MachineProgress, MachineReason, Requeue, StatusChange,
+    DriverFact, MachineConclusion, MachineConditionKind, MachineProgress, MachineReason, Requeue,
+    StatusChange,
 };
 use crate::scheduling::retry::RetryPolicy;
-use crate::scheduling::vm_checks::VM_FOUND;
+use crate::scheduling::vm_checks::{UNSEEN_INTERVAL, VM_FOUND};
 use crate::value::id::FailureDomain;
 use crate::value::words::reasons;
 
@@ -94,6 +95,10 @@ reasons! {
         InstanceNotFound = Warning "InstanceNotFound",
         /// The VM is in another failure domain than asked for.
         InstanceMisplaced = Warning "InstanceMisplaced",
+        /// The cloud does not say how a VM in service is.
+        InstanceUnknown = Warning "InstanceStateUnknown",
+        /// No driver says how a VM in service is.
+        DriverUnavailable = Warning "DriverUnavailable",
     }
     and
     /// As for a Machine.
@@ -109,6 +114,27 @@ impl InfraReason {
     /// Parses the reason of a VM that is not as it should be. `None` for all others.
     pub fn of_vm(text: &str) -> Option<Self> {
         [Self::InstanceStopped, Self::InstanceDeleted].into_iter().find(|reason| reason.as_str() == text)
+    }
+
+    /// Parses the reason of a VM in service whose last look has failed. `None` for all others.
+    pub fn of_unseen_vm(text: &str) -> Option<Self> {
+        let all = [
+            Self::InstanceUnknown,
+            Self::DriverUnavailable,
+            Self::CredentialsRejected,
+            Self::SeveralInstances,
+        ];
+        all.into_iter().find(|reason| reason.as_str() == text)
+    }
+
+    /// The reason of a failed look at a VM in service.
+    fn of_look(error: &CallError) -> Self {
+        let CallError::Guest(error) = error else { return Self::DriverUnavailable };
+        match error.code {
+            Code::Unauthenticated | Code::PermissionDenied => Self::CredentialsRejected,
+            Code::OutOfRange => Self::SeveralInstances,
+            _ => Self::InstanceUnknown,
+        }
     }
 
     /// The reason of a failed call of the driver, by its code.
@@ -135,9 +161,11 @@ impl InfraConclusion {
         Self { status, reason, message, wake }
     }
 
-    /// Ends a reconcile in which nothing may be done. `Ready` stays as it was.
-    pub(super) fn paused(message: String) -> Self {
-        let status = InfraStatus { is_paused: true, ..InfraStatus::default() };
+    /// Ends a reconcile in which nothing may be done. `Ready` stays as it was. Without one, tools would take the object
+    /// for done.
+    pub(super) fn paused(view: &InfraMachineView, message: String) -> Self {
+        let ready = view.reported.is_none().then_some(ConditionStatus::False);
+        let status = InfraStatus { is_paused: true, ready, ..InfraStatus::default() };
         Self { status, reason: InfraReason::Paused, message, wake: Requeue::Resync }
     }
 
@@ -146,10 +174,11 @@ impl InfraConclusion {
         view: &InfraMachineView,
         progress: &MachineProgress,
         conclusion: MachineConclusion,
+        now: Timestamp,
     ) -> Self {
         let MachineConclusion { status: change, reason, message, wake } = conclusion;
         if reason == MachineReason::VmCreated && view.machine.machine.deletion.is_none() {
-            return there(view, progress, change, wake);
+            return there(view, progress, change, wake, now);
         }
         let code = change.operation.as_ref().and_then(|operation| operation.code);
         let status = InfraStatus { ready: Some(until_known(view)), ..kept(view, change) };
@@ -184,6 +213,7 @@ fn there(
     progress: &MachineProgress,
     change: StatusChange,
     wake: Requeue,
+    now: Timestamp,
 ) -> InfraConclusion {
     let id = view.machine.machine.provider_id.as_ref().map_or("the VM".to_owned(), |id| format!("VM {id}"));
     let state = change.vm.as_ref().map(|vm| vm.state);
@@ -212,6 +242,17 @@ fn there(
             },
         };
     }
+    if state.is_none()
+        && let Some((reason, message)) = unseen(view, progress, &id, now)
+    {
+        return InfraConclusion {
+            status: InfraStatus { ready: Some(ConditionStatus::Unknown), ..kept },
+            reason,
+            message,
+            wake: Requeue::After(UNSEEN_INTERVAL),
+        };
+    }
+    let wake = unless_looked_at(view, now).unwrap_or(wake);
     if state.is_none()
         && let Some((reported, reason)) = last_seen(view)
     {
@@ -273,6 +314,41 @@ fn misplaced(
         "{id} {is}, and the Machine asks for {wanted}: delete the Machine, and its owner replaces it. The driver breaks the \
          promise of its interface placement: report it to its author"
     ))
+}
+
+/// Returns why nobody knows how a VM in service is: a look has failed, or is due and there is no driver for it.
+fn unseen(
+    view: &InfraMachineView,
+    progress: &MachineProgress,
+    id: &str,
+    now: Timestamp,
+) -> Option<(InfraReason, String)> {
+    if !view.is_provisioned {
+        return None;
+    }
+    match &progress.probe {
+        Some(Err(error)) if !is_not_found(error) && error.code() != Code::Uninitialized => {
+            Some((InfraReason::of_look(error), format!("nobody knows how {id} is: {error}")))
+        }
+        Some(Ok(_) | Err(_)) => None,
+        None => {
+            let is_due = unless_looked_at(view, now)? == Requeue::After(SignedDuration::ZERO);
+            let problem = match &view.machine.driver {
+                DriverFact::Refused(refusal) => refusal.to_string(),
+                DriverFact::Ready(_) | DriverFact::NotChosen | DriverFact::Substitute { .. } => {
+                    "no driver serves it".to_owned()
+                }
+            };
+            is_due.then(|| (InfraReason::DriverUnavailable, format!("nobody knows how {id} is: {problem}")))
+        }
+    }
+}
+
+/// Returns when a look at a VM in service is due for which there is no driver. With one, the look itself sets the time.
+fn unless_looked_at(view: &InfraMachineView, now: Timestamp) -> Option<Requeue> {
+    let has_driver = matches!(view.machine.driver, DriverFact::Ready(_));
+    let check = view.machine.vm_check.as_ref().filter(|_| view.is_provisioned && !has_driver)?;
+    Some(Requeue::After(check.next.duration_since(now).max(SignedDuration::ZERO)))
 }
 
 fn is_missing(progress: &MachineProgress) -> bool {

@@ -21,7 +21,7 @@ use super::prerequisites;
 /// deletes must not take their VMs along.
 pub fn step(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
     if let Some(cause) = &view.paused {
-        return Step::Finish(InfraConclusion::paused(cause.message()));
+        return Step::Finish(InfraConclusion::paused(view, cause.message()));
     }
     if !view.contested_by.is_empty() {
         return Step::Finish(contested(view, &view.contested_by));
@@ -123,7 +123,7 @@ fn deletion(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp)
 fn vm(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
     match machine::step(&view.machine, progress, now) {
         MachineStep::Act(effects) => driver_functions::before(view, progress, effects),
-        MachineStep::Finish(conclusion) => Step::Finish(InfraConclusion::of(view, progress, conclusion)),
+        MachineStep::Finish(conclusion) => Step::Finish(InfraConclusion::of(view, progress, conclusion, now)),
     }
 }
 

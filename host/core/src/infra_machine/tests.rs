@@ -3,12 +3,13 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::driver::error::{Code, DriverError};
+use crate::driver::error::{CallError, Code, DriverError, GuestFailure};
 use crate::driver::write_error::ActError;
 use crate::driver::{Address, Capabilities, Creation, Deletion, Vm, VmState};
 use crate::machine::node::health::ConditionStatus;
 use crate::machine::tests::facts::{self, guest, vm, vm_that_is};
 use crate::machine::{DriverFact, MachineOutcome, MachineProgress, MachineReason, Requeue, TargetFact};
+use crate::scheduling::vm_checks::{UNSEEN_INTERVAL, VmCheckFact};
 use crate::value::id::ObjectKey;
 use crate::value::phase::Phase;
 
@@ -48,6 +49,19 @@ fn provisioned() -> InfraMachineView {
     view.machine.machine.provider_id = Some(vm().provider_id);
     view.machine.machine.phase = Phase::Available;
     view.is_provisioned = true;
+    view
+}
+
+/// A machine in service whose VM is looked at then.
+fn next_look(next: Timestamp) -> InfraMachineView {
+    let mut view = provisioned();
+    view.machine.vm_check = Some(VmCheckFact {
+        next,
+        interval: SignedDuration::from_hours(1),
+        missed: None,
+        is_doubted: false,
+        is_unproven: false,
+    });
     view
 }
 
@@ -104,7 +118,9 @@ fn ready(conclusion: &InfraConclusion) -> (Option<ConditionStatus>, &'static str
     (conclusion.status.ready, conclusion.reason.as_str())
 }
 
+const READY: Option<ConditionStatus> = Some(ConditionStatus::True);
 const NOT_READY: Option<ConditionStatus> = Some(ConditionStatus::False);
+const UNKNOWN: Option<ConditionStatus> = Some(ConditionStatus::Unknown);
 
 #[test]
 fn a_new_machine_gets_its_finalizer_and_key_then_its_vm_and_then_its_id() {
@@ -401,7 +417,49 @@ fn ready_is_false_until_the_vm_is_provided_and_then_unknown_where_nothing_is_kno
     }
     let mut view = provisioned();
     view.identity = IdentityFact::Missing("no Secret".into());
-    assert_eq!(ready(&run(&view, |_| None).1), (Some(ConditionStatus::Unknown), "CredentialsMissing"));
+    assert_eq!(ready(&run(&view, |_| None).1), (UNKNOWN, "CredentialsMissing"));
+}
+
+#[test]
+fn ready_is_unknown_after_a_look_that_failed_until_one_succeeds() {
+    let look = |error: fn() -> CallError| {
+        move |effect: &MachineEffect| {
+            matches!(effect, MachineEffect::ProbeVm).then(|| MachineOutcome::ProbeVm(Err(error())))
+        }
+    };
+    let rows: [(fn() -> CallError, &str); 4] = [
+        (|| guest(Code::Unavailable), "InstanceStateUnknown"),
+        (|| guest(Code::Unauthenticated), "CredentialsRejected"),
+        (|| guest(Code::OutOfRange), "SeveralInstances"),
+        (|| GuestFailure::Trap { detail: "boom".into() }.into(), "DriverUnavailable"),
+    ];
+    for (error, reason) in rows {
+        let (_, end) = run(&next_look(now()), look(error));
+        assert_eq!((ready(&end), end.status.is_provisioned), ((UNKNOWN, reason), false), "{reason}");
+        assert_eq!(end.wake, Requeue::After(UNSEEN_INTERVAL), "{reason}");
+        // Until the next look it stays so, also for a process that has just begun.
+        let mut later = provisioned();
+        let reason = InfraReason::of_unseen_vm(reason);
+        later.reported =
+            Some(ReportedReady { status: ConditionStatus::Unknown, reason, message: "so".into() });
+        assert_eq!(ready(&run(&later, |_| None).1), (UNKNOWN, reason.unwrap().as_str()));
+    }
+    assert_eq!(ready(&run(&next_look(now()), |_| None).1), (READY, "InstanceRunning"));
+}
+
+#[test]
+fn without_a_driver_ready_is_unknown_from_the_time_of_the_next_look_on() {
+    let mut view = next_look(now() + SignedDuration::from_mins(7));
+    view.machine.driver = DriverFact::NotChosen;
+    let (_, end) = run(&view, |_| None);
+    assert_eq!(
+        (ready(&end), end.wake),
+        ((READY, "InstanceRunning"), Requeue::After(SignedDuration::from_mins(7)))
+    );
+    view.machine.vm_check = next_look(now()).machine.vm_check;
+    let (effects, end) = run(&view, |_| None);
+    assert_eq!((effects, ready(&end)), (Vec::new(), (UNKNOWN, "DriverUnavailable")));
+    assert_eq!(end.wake, Requeue::After(UNSEEN_INTERVAL));
 }
 
 #[test]

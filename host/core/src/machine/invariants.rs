@@ -34,7 +34,7 @@ pub enum MachineViolation {
     /// A VM of this Machine is known, and another was to be made.
     #[error("a VM is created for a Machine that has one")]
     SecondVm,
-    /// An earlier pass may have made a VM, and nobody has looked for it.
+    /// An earlier reconcile may have made a VM, and nobody has looked for it.
     #[error("a VM is created without a look for one that may be there")]
     CreateWithoutQuery,
     /// The cloud keeps no idempotency keys, and the next reconcile could not know that this create had begun.
@@ -85,7 +85,7 @@ pub enum MachineViolation {
     /// The same effect twice: its outcome is known already.
     #[error("an effect is done twice in one pass")]
     Repeated,
-    /// A pass without an end.
+    /// A reconcile without an end.
     #[error("a batch has no effects")]
     EmptyBatch,
     /// The Machine would never be reconciled again.
@@ -313,8 +313,8 @@ fn may_leave(view: &MachineView, progress: &MachineProgress) -> bool {
     is_proven_gone(view, progress) || is_declared || was_never_made(view)
 }
 
-/// The driver took the order to remove the VM, in this pass or in an earlier one, and no look that it offers has found
-/// it.
+/// The driver took the order to remove the VM, in this reconcile or in an earlier one, and no look that it offers has
+/// found it.
 fn is_proven_gone(view: &MachineView, progress: &MachineProgress) -> bool {
     let is_ordered = match &progress.delete_vm {
         Some(Ok(Deletion::Deleted { .. })) => true,

@@ -1,7 +1,7 @@
 //! One Machine.
 //!
-//! `step` gets all facts of a pass and the outcomes so far, and returns the next batch of effects or a conclusion. It
-//! remembers nothing: the facts tell where a Machine is in its life.
+//! `step` gets all facts of a reconcile and the outcomes so far, and returns the next batch of effects or a conclusion.
+//! It remembers nothing: the facts tell where a Machine is in its life.
 //!
 //! Phase `Failed` is decided in three places: `join::timers` (joined too late, unhealthy too long), `join::absent` (the
 //! Node's name is taken) and `creation::failed` (the cloud does not create the VM in time).
@@ -9,9 +9,9 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `step` | chooses: deletion, creation, or life with a Node; backs off after failed writes |
-//! | `facts` | all facts of a pass; a Machine as its owners see it |
+//! | `facts` | all facts of a reconcile; a Machine as its owners see it |
 //! | `effect` | the effects, their outcomes, and their kinds for the gate |
-//! | `conclusion` | how a pass ends: status, condition reason, requeue |
+//! | `conclusion` | how a reconcile ends: status, condition reason, requeue |
 //! | `creation` | from a Machine to its one VM |
 //! | `join` | the life with a Node: joining, health, updates in place, preservation |
 //! | `delete` | from a deletion timestamp to nothing left |

@@ -15,7 +15,7 @@ use super::validity::validity;
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeploymentViolation {
-    /// A pass without an end.
+    /// A reconcile without an end.
     #[error("a batch has no effects")]
     EmptyBatch,
     /// An effect is repeated: its outcome is known.

@@ -1,15 +1,15 @@
 //! One MachineDeployment.
 //!
-//! `step` reads the deployment, its sets, their Machines and Nodes, plans a pass, and returns the batches of the plan
-//! and then a conclusion. It remembers nothing: the numbers of each set show how far a rollout is.
+//! `step` reads the deployment, its sets, their Machines and Nodes, plans a reconcile, and returns the batches of the
+//! plan and then a conclusion. It remembers nothing: the numbers of each set show how far a rollout is.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `step` | does the batches of a plan, and concludes |
-//! | `plan` | plans a pass: the batches of effects, and the reason to wait |
-//! | `facts` | all facts of a pass |
+//! | `plan` | plans a reconcile: the batches of effects, and the reason to wait |
+//! | `facts` | all facts of a reconcile |
 //! | `effect` | the effects and their outcomes |
-//! | `conclusion` | how a pass ends: status, reason, Events, requeue |
+//! | `conclusion` | how a reconcile ends: status, reason, Events, requeue |
 //! | `validity` | validates the spec, and says how to fix it |
 //! | `sets` | the sets: adoption, new set, revisions, history |
 //! | `rollout` | how many Machines each set gets: strategies, scaling, rollback |

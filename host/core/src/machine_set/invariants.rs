@@ -74,7 +74,7 @@ pub enum SetViolation {
     /// The same effect twice: its outcome is known already.
     #[error("an effect is done twice in one pass")]
     Repeated,
-    /// A pass without an end.
+    /// A reconcile without an end.
     #[error("a batch has no effects")]
     EmptyBatch,
     /// The set would never be reconciled again, or at once without reason.

@@ -5,7 +5,7 @@
 //! | `queue` | which key is reconciled next |
 //! | `step` | the next step of a reconcile: effects, or its end |
 //! | `retry` | the retry table, and the count of failures of each key |
-//! | `barrier` | an owner's next pass waits until the cache has seen its last writes |
+//! | `barrier` | an owner's next reconcile waits until the cache has seen its last writes |
 //! | `gate` | the one check before each effect: open, or frozen for destructive ones |
 //! | `lease` | leader election over the fields of a Lease |
 //! | `call_room` | limits how many Machines are in driver calls, and queues the others |

@@ -12,6 +12,9 @@ use crate::value::id::{ObjectKey, Uid};
 /// How often a VM is queried.
 pub const INTERVAL: SignedDuration = SignedDuration::from_hours(1);
 
+/// How often a VM is queried while the last query has failed and the status says so.
+pub const UNSEEN_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
+
 /// The time between two queries that find nothing before a VM counts as gone, unless reads lag longer.
 pub const SECOND_CHECK: SignedDuration = SignedDuration::from_mins(2);
 
@@ -45,6 +48,8 @@ pub enum ReportedVm {
     Trouble,
     /// No query proves it to be the Machine's.
     Unproven,
+    /// The last query has failed.
+    Unseen,
 }
 
 impl ReportedVm {
@@ -88,7 +93,8 @@ impl VmChecks {
         let fresh = LastCheck { last: now, missed: None };
         let known = *self.known.entry(key.clone()).or_insert(fresh);
         let machines = i64::try_from(self.known.len()).unwrap_or(i64::MAX);
-        let interval = INTERVAL.max(SignedDuration::from_secs(machines));
+        let interval = if reported == ReportedVm::Unseen { UNSEEN_INTERVAL } else { INTERVAL };
+        let interval = interval.max(SignedDuration::from_secs(machines));
         // A clock that was set back starts again.
         let last = known.last.min(now);
         VmCheckFact {

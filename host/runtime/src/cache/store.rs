@@ -42,7 +42,6 @@ impl<T> Default for Store<T> {
 }
 
 impl<T> Store<T> {
-    /// A reader of this store.
     pub(crate) fn reader(&self) -> StoreReader<T> {
         StoreReader { state: self.state.clone() }
     }
@@ -76,7 +75,7 @@ impl<T> Store<T> {
         self.write(|state| state.is_synced = true);
     }
 
-    /// Keys of all objects.
+    /// Keys of all objects, unreadable ones too.
     pub(super) fn keys(&self) -> Vec<ObjectKey> {
         self.write(|state| state.objects.keys().chain(state.unreadable.keys()).cloned().collect())
     }

@@ -31,7 +31,7 @@ type User = (&'static str, ObjectKey);
 const MACHINE: &str = "MachinistMachine";
 const CLUSTER: &str = "MachinistCluster";
 
-/// Objects by the credentials that they name, while they have our finalizer. Follows the caches.
+/// Objects by the credentials that they name, or that are noted with their keys, while they have our finalizer. Follows the caches.
 #[derive(Debug, Default)]
 pub(super) struct IdentityIndex {
     users: Groups<Named, User>,
@@ -57,7 +57,7 @@ fn has(finalizers: Option<&Vec<String>>, finalizer: &str) -> bool {
 fn of_machine(machine: Option<&MachinistMachine>) -> Option<Named> {
     let machine = machine.filter(|one| has(one.metadata.finalizers.as_ref(), finalizers::MACHINE))?;
     let namespace = machine.metadata.namespace.as_deref().unwrap_or_default();
-    Named::of(machine.spec.identity_ref.as_ref()?, namespace)
+    Named::of(&machine.identity(None)?, namespace)
 }
 
 fn of_cluster(cluster: Option<&MachinistCluster>) -> Option<Named> {

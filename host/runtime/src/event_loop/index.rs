@@ -73,7 +73,6 @@ impl Index {
         self.by_vm_name.of(name)
     }
 
-    /// Machines of this class.
     pub(super) fn machines_of_class(&self, class: &ObjectKey) -> Vec<ObjectKey> {
         self.by_class.of(class)
     }

@@ -13,6 +13,7 @@ use machinist_core::value::id::{ObjectKey, ProviderName, Uid};
 
 use super::{Engine, Key, Kind};
 use crate::cache::{Change, Groups};
+use crate::controllers::classes::finalizers::Users;
 use crate::controllers::facts::infra_machine::observe::condition;
 use crate::controllers::facts::infra_machine::related::pause;
 use crate::controllers::objects::conditions::READY;
@@ -37,10 +38,7 @@ impl InfraIndex {
             Some(ObjectKey::new(key.namespace.as_str(), name))
         };
         self.by_label.change(key, cluster(old), cluster(new));
-        let class = |machine: Option<&MachinistMachine>| {
-            let class = machine?.spec.class_ref.as_ref()?;
-            Some(ObjectKey::new(key.namespace.as_str(), &class.name))
-        };
+        let class = |machine: Option<&MachinistMachine>| class_of(key, machine?);
         self.by_class.change(key, class(old), class(new));
     }
 
@@ -54,7 +52,23 @@ fn vm_key(machine: &MachinistMachine) -> Option<String> {
     annotation(&machine.metadata, annotations::MACHINE_KEY).map(str::to_owned)
 }
 
+/// The class that a MachinistMachine names, in its namespace.
+fn class_of(key: &ObjectKey, machine: &MachinistMachine) -> Option<ObjectKey> {
+    let class = machine.spec.class_ref.as_ref().filter(|class| !class.name.is_empty())?;
+    Some(ObjectKey::new(key.namespace.as_str(), &class.name))
+}
+
 impl Engine {
+    /// Objects of either API that use this one.
+    pub(super) fn users(&self, key: &Key) -> Users {
+        let Users { known, may_be_more } = self.index.users(key);
+        let Key::Class(class) = key else { return Users { known, may_be_more } };
+        Users {
+            known: known + self.infra_index.by_class.count(class),
+            may_be_more: may_be_more || self.index.has_unknown(Kind::InfraMachine),
+        }
+    }
+
     pub(super) fn infra_machine_changed(&mut self, change: &Change<MachinistMachine>) {
         if self.is_unreadable(Kind::InfraMachine, change) {
             return;
@@ -62,6 +76,12 @@ impl Engine {
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         self.infra_index.machine(&change.key, old, new);
         self.machine_uses_identity(change);
+        let class = |machine: Option<&MachinistMachine>| class_of(&change.key, machine?);
+        if class(old) != class(new) {
+            for class in [class(old), class(new)].into_iter().flatten() {
+                self.wake(Key::Class(class), Priority::Event);
+            }
+        }
         let key = Key::InfraMachine(change.key.clone());
         let uid =
             |machine: Option<&MachinistMachine>| machine.and_then(|machine| machine.metadata.uid.clone());

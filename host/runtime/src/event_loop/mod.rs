@@ -269,7 +269,7 @@ impl Engine {
             account_answers: self.has_answering_account(&key, now),
         };
         let jitter = context.jitter();
-        let users = self.index.users(&key);
+        let users = self.users(&key);
         let named_by = match &key {
             Key::Secret(secret) => self.index.classes_of_secret(secret),
             _ => Vec::new(),

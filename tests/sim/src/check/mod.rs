@@ -1,6 +1,16 @@
 //! The checker: it compares each change of an object, each call of a driver and each request with the rules.
 //!
 //! The rules look at the world as it is, never at what a host believes.
+//!
+//! | module | compares with the rules |
+//! | --- | --- |
+//! | `machine`, `node`, `owners` | objects of machine-controller-manager's kinds: VMs, Nodes, sets and deployments |
+//! | `infra` | objects of Cluster API: `OneVmForKey` and its other rules |
+//! | `doubt`, `taken` | creates that may have made a VM; VMs that others own |
+//! | `drained`, `hooks`, `workload` | drains, hooks, budgets of pods |
+//! | `gate`, `meltdown`, `verdicts` | freezes, failed Machines at a time, health policies |
+//! | `preservation` | Machines that are kept although they failed |
+//! | `facts`, `rules` | what is known of the world; the rules that need it |
 
 mod doubt;
 mod drained;

@@ -7,7 +7,7 @@ use machinist_api::infrastructure::names::{annotations, labels};
 
 use super::gather::InfraFacts;
 use super::next::{Reported, annotation, next};
-use super::{credentials, owner};
+use super::{credentials, owner, remediation};
 use crate::explain::explanation::{ConditionLine, Explanation, Link, LinkState};
 use crate::explain::links;
 use crate::explain::read::Lookup;
@@ -46,7 +46,7 @@ fn chain(facts: &InfraFacts) -> Vec<Link> {
     let machine = &facts.machine;
     let namespace = machine.metadata.namespace.as_deref().unwrap_or_default();
     let class = machine.spec.class_ref.as_ref().map(|class| class.name.as_str());
-    vec![
+    let mut chain = vec![
         cluster(&facts.cluster, facts.infra_cluster.found()),
         owner::link(&facts.owner, &facts.bootstrap, machine.provider_id().is_some()),
         match class {
@@ -57,7 +57,9 @@ fn chain(facts: &InfraFacts) -> Vec<Link> {
         links::driver(&facts.plugin),
         vm(facts),
         owner::node(facts.owner.found()),
-    ]
+    ];
+    chain.extend(remediation::link(&facts.remediation));
+    chain
 }
 
 fn cluster(cluster: &Lookup<CoreCluster>, infra_cluster: Option<&MachinistCluster>) -> Link {

@@ -5,7 +5,9 @@ use kube::{Api, Client};
 use machinist_api::MachineClass;
 use machinist_api::infrastructure::core_kinds::{CoreCluster, CoreMachine};
 use machinist_api::infrastructure::names::labels::CLUSTER_NAME;
-use machinist_api::infrastructure::{self, MachinistCluster, MachinistMachine, cluster_api};
+use machinist_api::infrastructure::{
+    self, MachinistCluster, MachinistMachine, MachinistRemediation, cluster_api,
+};
 use machinist_plugin_host::status::PluginStatus;
 
 use super::credentials::{self, CredentialFacts};
@@ -23,6 +25,8 @@ pub(in crate::explain) struct InfraFacts {
     pub(super) infra_cluster: Lookup<MachinistCluster>,
     /// The Secret with the data of the first boot, as long as it is needed.
     pub(super) bootstrap: Lookup<()>,
+    /// That of its Machine, if a MachineHealthCheck made one.
+    pub(super) remediation: Lookup<MachinistRemediation>,
     pub(super) class: Lookup<MachineClass>,
     pub(super) credentials: CredentialFacts,
     pub(super) plugin: Lookup<PluginStatus>,
@@ -50,6 +54,7 @@ pub(in crate::explain) async fn gather(
         needed_bootstrap(&machine, owner.found()),
     )
     .await;
+    let remediation = remediation(client, namespace, owner.found()).await;
     let class_name = machine.spec.class_ref.as_ref().map(|class| class.name.as_str());
     let class: Lookup<MachineClass> = named(Api::namespaced(client.clone(), namespace), class_name).await;
     let provider = match class_name {
@@ -71,6 +76,7 @@ pub(in crate::explain) async fn gather(
         cluster,
         infra_cluster,
         bootstrap,
+        remediation,
         class,
         credentials,
         plugin,
@@ -86,6 +92,27 @@ async fn owner(client: &Client, namespace: &str, machine: &MachinistMachine) -> 
         Lookup::Found(owner) if owner.metadata.uid.as_deref() != Some(uid) => {
             Lookup::Missing(name.to_owned())
         }
+        other => other,
+    }
+}
+
+/// Its name is that of the Machine. Most machines have none, and a cluster may not even know the kind.
+async fn remediation(
+    client: &Client,
+    namespace: &str,
+    owner: Option<&CoreMachine>,
+) -> Lookup<MachinistRemediation> {
+    let Some((name, uid)) =
+        owner.map(|owner| (owner.metadata.name.as_deref(), owner.metadata.uid.as_deref()))
+    else {
+        return Lookup::NotNamed;
+    };
+    let is_owner = |remediation: &MachinistRemediation| {
+        let found = cluster_api::owner(&remediation.metadata, "Machine");
+        found.is_some_and(|(_, of_remediation)| uid == Some(of_remediation))
+    };
+    match named(Api::<MachinistRemediation>::namespaced(client.clone(), namespace), name).await {
+        Lookup::Found(remediation) if !is_owner(&remediation) => Lookup::NotNamed,
         other => other,
     }
 }

@@ -6,6 +6,7 @@
 //! | `credentials` | which credentials it has, and whether it may use them |
 //! | `chain` | facts to an explanation |
 //! | `owner` | what Cluster API's core does with its Machine |
+//! | `remediation` | what its remediation has done, and what follows |
 //! | `next` | the next steps |
 //! | `reasons` | the next step for each reason of condition Ready |
 
@@ -15,6 +16,7 @@ mod gather;
 mod next;
 mod owner;
 mod reasons;
+mod remediation;
 
 #[cfg(test)]
 mod tests;

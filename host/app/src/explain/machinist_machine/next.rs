@@ -9,6 +9,7 @@ use machinist_runtime::machine_query::MachineDetails;
 use super::gather::InfraFacts;
 use super::owner::{CoreStage, stage};
 use super::reasons::{Names, paused, step};
+use super::remediation;
 use crate::explain::explanation::ConditionLine;
 use crate::explain::read::Lookup;
 use crate::explain::turn::turn;
@@ -51,6 +52,7 @@ pub(super) fn next(
         }
     }
     next.extend(of_reason(reported.ready, &names));
+    next.extend(remediation::next(facts.remediation.found(), &names));
     if facts.machine.is_provisioned()
         && facts.owner.found().is_some_and(|owner| owner.status.node_ref.name.is_empty())
     {

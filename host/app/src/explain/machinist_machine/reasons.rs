@@ -83,6 +83,12 @@ pub(super) fn step(reason: InfraReason, names: &Names) -> String {
             format!("the host looks again; if {vm} stays away, {replace}")
         }
         InfraReason::InstanceMisplaced => format!("{replace}; report it to the author of the driver"),
+        InfraReason::InstanceUnknown => {
+            format!("the host asks the cloud again within ten minutes; nothing is done to {vm} meanwhile")
+        }
+        InfraReason::DriverUnavailable => {
+            format!("install or repair the driver: `machinist plugin list` shows the plugins; {vm} runs on meanwhile")
+        }
         InfraReason::Machine(reason) => as_machine(reason, names, &replace, &renew),
     }
 }
@@ -232,6 +238,8 @@ mod tests {
             InstanceDeleted: delete Machine m, so that its owner makes another one; a MachineHealthCheck can do that by the condition InfrastructureReady
             InstanceNotFound: the host looks again; if VM v stays away, delete Machine m, so that its owner makes another one
             InstanceMisplaced: delete Machine m, so that its owner makes another one; report it to the author of the driver
+            InstanceStateUnknown: the host asks the cloud again within ten minutes; nothing is done to VM v meanwhile
+            DriverUnavailable: install or repair the driver: `machinist plugin list` shows the plugins; VM v runs on meanwhile
             InvalidMachine: correct what the message names, or let the owner of Machine m use a template of another name, which replaces this machine
             ClassMissing: correct the object that the message names; the host goes on at once
             ClassInvalid: correct the object that the message names; the host goes on at once

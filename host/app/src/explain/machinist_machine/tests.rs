@@ -3,12 +3,13 @@
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
 use machinist_api::infrastructure::{IdentityReference, MachinistMachine};
+use machinist_core::infra_machine::remediation::RemediationReason;
 use serde_json::{Value, json};
 
 use super::chain::explain;
 use super::credentials::CredentialFacts;
 use super::gather::InfraFacts;
-use crate::explain::explanation::{EventLine, EventLines};
+use crate::explain::explanation::{EventLine, EventLines, Explanation};
 use crate::explain::print;
 use crate::explain::read::Lookup;
 use crate::testing::merged;
@@ -81,6 +82,7 @@ fn facts(changes: &Changes) -> InfraFacts {
             &ready("False", "CredentialsMissing", "Secret team/account does not exist: create it"),
         ),
         bootstrap: Lookup::Found(()),
+        remediation: Lookup::Missing("m".into()),
         class: Lookup::NotNamed,
         credentials: CredentialFacts {
             reference: Some(IdentityReference { kind: "Secret".to_owned(), name: "account".to_owned() }),
@@ -409,6 +411,59 @@ fn a_vm_without_a_node_is_awaited_by_core() {
     );
 }
 
+fn remediation(reboots: i32, reason: &str, message: &str) -> Value {
+    json!({
+        "metadata": { "name": "m" },
+        "spec": { "strategy": { "retryLimit": 2 } },
+        "status": {
+            "retryCount": reboots,
+            "conditions": [condition("Remediated", "False", reason, message)],
+        },
+    })
+}
+
+#[test]
+fn an_unhealthy_machine_shows_its_reboots_and_what_follows_them() {
+    let with = |remediation: Value| InfraFacts {
+        remediation: found(remediation, &json!({})),
+        ..facts(&Changes::default())
+    };
+    let says = |facts: &InfraFacts| {
+        let Explanation { chain, next, .. } = explain(facts, now());
+        let link = chain.iter().find(|link| link.what == "remedy").unwrap();
+        format!("{:?} {}\n{}", link.state, link.says, next.last().unwrap())
+    };
+    expect![[r#"
+        Absent MachinistRemediation m: 1 of at most 2 reboots; Rebooted: it has time
+        Machine m has 300 s from the reboot to become healthy; then its VM is rebooted again"#]]
+    .assert_eq(&says(&with(remediation(1, "Rebooted", "it has time"))));
+    expect![[r#"
+        Bad MachinistRemediation m: 2 of at most 2 reboots; OwnerReplaces: they have not helped
+        the owner of Machine m deletes and replaces it, within its own limits for unhealthy machines; a Machine without an owner stays"#]]
+    .assert_eq(&says(&with(remediation(2, "OwnerReplaces", "they have not helped"))));
+    expect![[r#"
+        Absent MachinistRemediation m: 0 of at most 2 reboots; OutOfPatience: wait
+        OutOfPatience of MachinistRemediation m is a reason of another version of the host: its message says what to do"#]]
+    .assert_eq(&says(&with(remediation(0, "OutOfPatience", "wait"))));
+    let mut unseen = remediation(0, "", "");
+    unseen["status"] = Value::Null;
+    unseen["spec"] = Value::Null;
+    expect![[r#"
+        Absent MachinistRemediation m: 0 of at most 1 reboot; no host has looked at it yet
+        nothing, while its VM runs"#]]
+    .assert_eq(&says(&with(unseen)));
+}
+
+#[test]
+fn each_reason_of_a_remediation_has_a_next_step() {
+    for reason in RemediationReason::ALL {
+        let found: Lookup<_> = found(remediation(1, reason.as_str(), "as it is"), &json!({}));
+        let facts = InfraFacts { remediation: found, ..facts(&Changes::default()) };
+        let next = explain(&facts, now()).next;
+        assert_eq!(next.len(), 2, "{}: {next:?}", reason.as_str());
+    }
+}
+
 #[test]
 fn an_object_that_no_host_has_seen_says_so() {
     let machine = json!({ "status": null });
@@ -492,6 +547,7 @@ fn a_machine_without_anything_is_explained() {
         cluster: Lookup::NotNamed,
         infra_cluster: Lookup::NotNamed,
         bootstrap: Lookup::NotNamed,
+        remediation: Lookup::NotNamed,
         class: Lookup::NotNamed,
         credentials: CredentialFacts {
             reference: None,

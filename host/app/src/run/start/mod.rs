@@ -80,7 +80,10 @@ fn needed_kinds(settings: &Settings) -> Vec<NeededKinds> {
     }
     let infrastructure = NeededKinds {
         api_version: machinist_api::infrastructure::API_VERSION,
-        kinds: vec!["machinistmachines", "machinistclusters", "machinistidentities"],
+        kinds: vec![
+            "machinistmachines", "machinistclusters", "machinistidentities", "machinistmachinetemplates",
+            "machinistremediations",
+        ],
         hint: "kubectl apply -f deploy/clusterctl/crds",
     };
     let owners = NeededKinds {

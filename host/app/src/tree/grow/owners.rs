@@ -31,7 +31,6 @@ impl<'a, K: Resource> Owners<'a, K> {
     }
 }
 
-/// The uids of objects.
 pub(super) fn uids<K: Resource>(objects: &[K]) -> BTreeSet<String> {
     objects.iter().filter_map(|object| object.meta().uid.clone()).collect()
 }

@@ -34,7 +34,7 @@ fn at(seconds: i64) -> Timestamp {
     START + SignedDuration::from_secs(seconds)
 }
 
-/// One drain and what it has done in this pass.
+/// One drain and what it has done in this reconcile.
 #[derive(Clone)]
 struct Drain {
     node: NodeName,
@@ -96,7 +96,7 @@ impl Drain {
         step(&request, &self.progress, at(self.seconds))
     }
 
-    /// Runs the pass to its end. `answer` gives the outcome of everything but looks.
+    /// Runs the reconcile to its end. `answer` gives the outcome of everything but looks.
     fn pass(&mut self, mut answer: impl FnMut(&DrainEffect) -> Option<ActError>) -> (Vec<String>, DrainStep) {
         let mut reported = Vec::new();
         for _ in 0..12 {

@@ -1,8 +1,8 @@
 //! From a deletion timestamp to nothing left: hooks, drain, hooks, VM, Node, token, finalizer.
 //!
-//! Each pass goes through all stages, and each stage reads from the facts whether it has work left. A pass reads one
-//! thing of the status that an earlier pass wrote: that the removal of the VM has begun. From then on no drain is
-//! waited for; the pods that are left end with the VM. Without that note the drain runs again.
+//! Each reconcile goes through all stages, and each stage reads from the facts whether it has work left. A reconcile
+//! reads one thing of the status that an earlier reconcile wrote: that the removal of the VM has begun. From then on no
+//! drain is waited for; the pods that are left end with the VM. Without that note the drain runs again.
 //!
 //! | module | what it does |
 //! | --- | --- |

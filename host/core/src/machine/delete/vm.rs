@@ -475,6 +475,6 @@ fn vm_name(view: &MachineView) -> String {
 fn last_resort(view: &MachineView) -> String {
     let vm = vm_name(view);
     format!(
-        "where that cannot be mended and {vm} is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true"
+        "where that cannot be mended and {vm} is gone for certain, annotate this object with machinist.dev/vm-is-gone=true"
     )
 }

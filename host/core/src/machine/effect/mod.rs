@@ -1,6 +1,7 @@
 //! Effects of a Machine's reconcile, and their outcomes: one row of the table for each effect.
 //!
-//! A new effect is a row here and an arm of `perform` in the runtime's `controllers/machine/act.rs`.
+//! A new effect is a row here and an arm of `perform` in the runtime's `controllers/machine/act.rs`. If
+//! MachinistMachines have it too, `controllers/infra_machine/act.rs` gets an arm; it refuses the others.
 //!
 //! | module | content |
 //! | --- | --- |

@@ -218,7 +218,7 @@ pub struct OperationFact {
     pub state: OperationState,
 }
 
-/// The class of a Machine.
+/// The class of a Machine, as far as a creation may use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassFact {
     /// The class that the Machine names does not exist.

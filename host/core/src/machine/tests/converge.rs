@@ -1,4 +1,5 @@
-//! Pass after pass in a world that answers well: every Machine comes to rest where it belongs, with one VM or none.
+//! Reconcile after reconcile in a world that answers well: every Machine comes to rest where it belongs, with one VM or
+//! none.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,7 +15,7 @@ use crate::value::phase::Phase;
 use super::facts::{self, WINDOW_SECONDS, capabilities, fresh_node, guest, node, operation, vm};
 use super::{BATCHES_PER_PASS, Case, begun, creating, deleting, pending, seconds};
 
-/// From the first pass to rest, however a Machine comes there.
+/// From the first reconcile to rest, however a Machine comes there.
 const PASSES: usize = 20;
 
 /// A cloud with one Machine's VMs, and a cluster that its Node joins.
@@ -43,7 +44,7 @@ impl Cluster {
         self
     }
 
-    /// Each pass is another process's.
+    /// Each reconcile is another process's.
     fn restarting(mut self) -> Self {
         self.remembers = false;
         self
@@ -58,7 +59,7 @@ impl Cluster {
         matches!(driver, DriverFact::Ready(driver) if driver.capabilities.idempotency_key)
     }
 
-    /// Does what is asked and shows it to the next pass.
+    /// Does what is asked and shows it to the next reconcile.
     fn act(&mut self, effect: &MachineEffect) -> MachineOutcome {
         let not_found = || -> CallError { guest(Code::NotFound) };
         let now = self.case.now;
@@ -120,7 +121,7 @@ impl Cluster {
         self.case.answer(effect)
     }
 
-    /// One pass: its facts stay as they were at its begin, as they do in a real one.
+    /// One reconcile: its facts stay as they were at its begin, as they do in a real one.
     fn pass(&mut self) -> MachineConclusion {
         let view = self.case.view.clone();
         let mut progress = MachineProgress::default();
@@ -172,7 +173,7 @@ impl Cluster {
         boots
     }
 
-    /// To rest. There is never a second VM on the way, and never a run of passes without a pause.
+    /// To rest. There is never a second VM on the way, and never a run of reconciles without a pause.
     fn run_to_rest(mut self) -> Self {
         let mut at_once = 0;
         for _ in 0..PASSES {

@@ -106,7 +106,7 @@ fn a_node_that_is_kept_is_not_drained() {
     );
 }
 
-/// Whether the pass looks at the pods to delete them without asking.
+/// Whether the reconcile looks at the pods to delete them without asking.
 fn drains_by_force(case: &Case) -> bool {
     let mut progress = MachineProgress::default();
     for _ in 0..super::BATCHES_PER_PASS {

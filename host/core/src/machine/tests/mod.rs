@@ -1,10 +1,10 @@
-//! Decisions about a Machine as behaviour: facts and answers in, the whole pass out.
+//! Decisions about a Machine as behaviour: facts and answers in, the whole reconcile out.
 //!
 //! | module | what it tests |
 //! | --- | --- |
 //! | `creation`, `life`, `deletion`, `ownership` | the stages of a Machine |
 //! | `frozen` | a frozen host |
-//! | `converge` | pass after pass until nothing is left to do |
+//! | `converge` | reconcile after reconcile until nothing is left to do |
 //! | `exhaustive` | every combination of abstract facts against the invariants |
 //! | `planted` | planted bugs: each invariant finds its own |
 //! | `facts`, `report` | facts to start from, and passes as text |
@@ -40,7 +40,7 @@ use crate::value::phase::Phase;
 use facts::{node, vm};
 use report::{conclusion_text, effect_text};
 
-/// No pass needs more. The runtime cuts off later than this.
+/// No reconcile needs more. The runtime cuts off later than this.
 const BATCHES_PER_PASS: usize = 12;
 
 /// One reconcile: the facts, the time, and the outcomes of effects. Effects without a given outcome succeed: writes are
@@ -57,7 +57,7 @@ pub(super) fn creating() -> Case {
     Case { view: facts::view(), now: seconds(1), answers: BTreeMap::new() }
 }
 
-/// A Machine whose creation was begun in an earlier pass.
+/// A Machine whose creation was begun in an earlier reconcile.
 pub(super) fn begun() -> Case {
     creating().with(|view| {
         view.machine.has_finalizer = true;
@@ -163,7 +163,7 @@ impl Case {
         })
     }
 
-    /// Runs the pass to its end and tells it. The invariants hold at every step.
+    /// Runs the reconcile to its end and tells it. The invariants hold at every step.
     fn report(&self) -> String {
         let mut progress = MachineProgress::default();
         let mut text = String::new();
@@ -221,7 +221,7 @@ pub(super) fn seconds(second: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365) + SignedDuration::from_secs(second)
 }
 
-/// The pass tells as expected.
+/// The reconcile tells as expected.
 pub(super) fn check(case: &Case, expected: &Expect) {
     expected.assert_eq(&case.report());
 }

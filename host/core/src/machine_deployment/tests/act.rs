@@ -17,10 +17,10 @@ use super::facts::NAMES;
 /// The deployment's name among those who write.
 const OWNER: &str = "deployment";
 
-/// No pass needs more.
+/// No reconcile needs more.
 const BATCHES_PER_PASS: usize = 6;
 
-/// One pass; what it concluded, unless it died or could not begin.
+/// One reconcile; what it concluded, unless it died or could not begin.
 pub(super) fn pass(world: &mut Cluster, dice: &mut Dice) -> Option<DeploymentConclusion> {
     let view = world.view()?;
     if !world.is_free(OWNER) {
@@ -68,7 +68,7 @@ fn troubled(
         return Err(ActError::Unreachable { message: message() });
     }
     if dice.one_in(25) {
-        // It happens, and nobody here knows: the next pass does not wait for it.
+        // It happens, and nobody here knows: the next reconcile does not wait for it.
         let _ = act(world, "", effect);
         return Err(ActError::Ambiguous { message: message() });
     }

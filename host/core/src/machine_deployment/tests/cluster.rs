@@ -64,7 +64,7 @@ pub(super) struct Cluster {
     cache: Objects,
     cached_at: BTreeMap<Kind, u64>,
     clock: u64,
-    /// The last write of each owner, by kind: its next pass waits until the caches show it.
+    /// The last write of each owner, by kind: its next reconcile waits until the caches show it.
     awaited: BTreeMap<(String, Kind), u64>,
     pub trouble: Faults,
     pub gate: Gate,
@@ -200,7 +200,7 @@ impl Cluster {
         self.truth.machines.get_mut(name).map(|owned| &mut owned.fact)
     }
 
-    /// One pass over a set, as sets are promised to behave.
+    /// One reconcile over a set, as sets are promised to behave.
     pub(super) fn set_pass(&mut self, name: &str) {
         if !self.is_free(name) || !self.is_current(Kind::Set, name) {
             return;

@@ -1,4 +1,4 @@
-//! Combinations of numbers, phases, strategies and failures: each pass keeps the invariants and ends.
+//! Combinations of numbers, phases, strategies and failures: each reconcile keeps the invariants and ends.
 
 use crate::driver::write_error::ActError;
 use crate::machine_deployment::{OwnedSetFact, RawStrategy};

@@ -1,4 +1,4 @@
-//! A pass as text.
+//! A reconcile as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::machine_deployment::{
 
 use super::facts::{self, seconds};
 
-/// A pass over one deployment: what is known, when, and what goes wrong.
+/// A reconcile over one deployment: what is known, when, and what goes wrong.
 pub(super) struct Case {
     pub view: DeploymentView,
     pub now: Timestamp,
@@ -58,7 +58,7 @@ impl Case {
         self
     }
 
-    /// Effects of the pass, and its end.
+    /// Effects of the reconcile, and its end.
     pub(super) fn run(&self) -> (Vec<DeploymentEffect>, DeploymentConclusion) {
         let mut progress = DeploymentProgress::default();
         let mut effects = Vec::new();

@@ -1,4 +1,4 @@
-//! Machines that a set deletes.
+//! Machines that a set deletes, in the order of `MachineSummary::deletion_rank`.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -77,10 +77,10 @@ pub(super) struct Cluster {
     read: usize,
     cache: Cache,
     sets_read: usize,
-    /// The barrier: the host's next pass waits until it has read so far.
+    /// The barrier: the host's next reconcile waits until it has read so far.
     awaited: usize,
     is_in_doubt: bool,
-    /// No pass begins before: until then a request that got no answer may arrive.
+    /// No reconcile begins before: until then a request that got no answer may arrive.
     fence: i64,
     late: Vec<Late>,
     /// Deleted by others than the host.
@@ -92,7 +92,7 @@ pub(super) struct Cluster {
     pub(super) refused_names: usize,
 }
 
-/// The host has died in the middle of a pass.
+/// The host has died in the middle of a reconcile.
 struct Crash;
 
 impl Cluster {
@@ -214,7 +214,7 @@ impl Cluster {
         SetView { set, machines: self.cache.values().cloned().collect(), freshness, ..facts::view() }
     }
 
-    /// A pass, if the barrier lets one begin.
+    /// A reconcile, if the barrier lets one begin.
     pub(super) fn pass(&mut self) -> Option<SetConclusion> {
         if self.bug == Some(Bug::NoBarrier) {
             (self.fence, self.awaited, self.is_in_doubt) = (0, 0, false);

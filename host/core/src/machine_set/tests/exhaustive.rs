@@ -1,4 +1,4 @@
-//! Every combination of abstract facts with every kind of outcome, each pass to its end.
+//! Every combination of abstract facts with every kind of outcome, each reconcile to its end.
 
 use std::collections::BTreeMap;
 
@@ -137,8 +137,8 @@ struct Seen {
     keeps: BTreeMap<PreserveChange, usize>,
 }
 
-/// Each batch in each of its outcomes: those of one batch go alike, so that the number of passes stays within reach,
-/// and a batch in which only the first goes wrong is among them.
+/// Each batch in each of its outcomes: those of one batch go alike, so that the number of reconciles stays within
+/// reach, and a batch in which only the first goes wrong is among them.
 fn search(view: &SetView, progress: &SetProgress, batches: usize, seen: &mut Seen) {
     let now = seconds(1_000);
     match step(view, progress, now) {

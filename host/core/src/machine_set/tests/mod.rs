@@ -1,4 +1,4 @@
-//! Decisions about a set as behaviour: facts and answers in, the whole pass out.
+//! Decisions about a set as behaviour: facts and answers in, the whole reconcile out.
 //!
 //! | module | what it tests |
 //! | --- | --- |
@@ -44,8 +44,8 @@ use super::{
 
 use facts::child;
 
-/// No pass needs more: seven for a burst of creations, two for each name that is taken, and one for each of the other
-/// questions.
+/// No reconcile needs more: seven for a burst of creations, two for each name that is taken, and one for each of the
+/// other questions.
 const BATCHES_PER_PASS: usize = 32;
 
 /// One reconcile: the facts, the time, and the outcomes of effects. Effects without a given outcome succeed.
@@ -66,7 +66,7 @@ fn set(wanted: i32, machines: impl IntoIterator<Item = ChildFact>) -> Case {
     Case { view, now: seconds(1_000), answers: BTreeMap::new(), creations: BTreeMap::new() }
 }
 
-/// A set whose Machines' ordinals are closed, as after a pass that saw some of them go.
+/// A set whose Machines' ordinals are closed, as after a reconcile that saw some of them go.
 fn closed(wanted: i32, machines: impl IntoIterator<Item = ChildFact>) -> Case {
     set(wanted, machines).with(|view| {
         view.set.closed_ordinal = view.machines.iter().filter_map(|machine| machine.ordinal).max();
@@ -136,7 +136,7 @@ impl Case {
         }
     }
 
-    /// Runs the pass to its end. The invariants hold at every step.
+    /// Runs the reconcile to its end. The invariants hold at every step.
     fn pass(&self) -> (Vec<Vec<SetEffect>>, SetConclusion) {
         let mut progress = SetProgress::default();
         let mut batches = Vec::new();
@@ -160,12 +160,12 @@ impl Case {
         panic!("the pass does not end: {batches:?}");
     }
 
-    /// The effects of the pass, in a row.
+    /// The effects of the reconcile, in a row.
     fn effects(&self) -> Vec<SetEffect> {
         self.pass().0.concat()
     }
 
-    /// The ordinals of the Machines that the pass makes.
+    /// The ordinals of the Machines that the reconcile makes.
     fn ordinals(&self) -> Vec<u32> {
         let ordinal = |effect: SetEffect| match effect {
             SetEffect::Create { ordinal, .. } => Some(ordinal),
@@ -174,7 +174,7 @@ impl Case {
         self.effects().into_iter().filter_map(ordinal).collect()
     }
 
-    /// The names of the Machines that the pass deletes, in order.
+    /// The names of the Machines that the reconcile deletes, in order.
     fn deleted(&self) -> Vec<String> {
         let name = |effect: SetEffect| match effect {
             SetEffect::Delete(machine, _) => Some(machine.name.to_string()),
@@ -277,7 +277,7 @@ fn seconds(second: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365) + SignedDuration::from_secs(second)
 }
 
-/// The pass tells as expected.
+/// The reconcile tells as expected.
 fn check(case: &Case, expected: &Expect) {
     expected.assert_eq(&case.report());
 }

@@ -421,7 +421,7 @@ proptest! {
                 0..=2 if is_sick && ask_at(&mut meltdown, number, limit, now) => match action {
                     0 => MemberFact { state: MemberState::Failed, ..fact },
                     1 => MemberFact { rebooted_at: Some(now), ..fact },
-                    // The pass came to another end.
+                    // The reconcile came to another end.
                     _ => {
                         meltdown.give_back(&key(number));
                         fact

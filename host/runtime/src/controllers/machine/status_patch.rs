@@ -120,7 +120,7 @@ fn last_operation(
     }))
 }
 
-/// Something was tried, has failed, and is tried again: in this pass, or in one before whose end it awaits.
+/// Something was tried, has failed, and is tried again: in this reconcile, or in one before whose end it awaits.
 pub(super) fn repeats(observed: &ObservedMachine, conclusion: &MachineConclusion) -> bool {
     match conclusion.wake {
         Requeue::Retry { .. } => true,

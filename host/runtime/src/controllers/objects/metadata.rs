@@ -6,12 +6,10 @@ use machinist_api::names;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// An annotation of an object.
 pub(crate) fn annotation<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
     meta.annotations.as_ref()?.get(name).map(String::as_str)
 }
 
-/// A label of an object.
 pub(crate) fn label<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
     meta.labels.as_ref()?.get(name).map(String::as_str)
 }

@@ -124,7 +124,7 @@ where
         Err(error) => {
             debug!(error = %error, "status not written");
             Published::Failed(match wake {
-                // The next pass also does again what has just failed, which is not to be hurried.
+                // The next reconcile also does again what has just failed, which is not to be hurried.
                 Requeue::Retry { .. } => RetryPolicy::SHORT,
                 Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Check(_) | Requeue::Gone => {
                     RetryPolicy::CONFLICT

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use kube::Resource;
 use kube::core::ObjectMeta;
+use machinist_api::infrastructure::MachinistMachineTemplate;
 use machinist_api::infrastructure::autoscaler::annotations;
 use machinist_api::infrastructure::cluster_api::OwnerMachine;
 use machinist_api::{Machine, MachineClass};
@@ -60,6 +61,10 @@ impl Sources {
 
     pub(super) fn classes(&self) -> &StoreReader<MachineClass> {
         &self.tenant.classes
+    }
+
+    pub(super) fn machine_templates(&self) -> &StoreReader<MachinistMachineTemplate> {
+        &self.tenant.infra.templates
     }
 
     pub(super) fn groups(&self, scope: &Scope) -> Vec<GroupSummary> {

@@ -213,7 +213,7 @@ impl NodeGroups {
         let sources = self.sources()?;
         let id = id.parse()?;
         let (deployment, _) = sources.deployment(scope, &id)?;
-        Ok(template(&id, &templates::facts(&deployment, sources.classes()))?)
+        Ok(template(&id, &templates::facts(&deployment, sources.classes(), sources.machine_templates()))?)
     }
 
     /// Applies the settings of a group to the autoscaler's own.

@@ -6,6 +6,8 @@ use k8s_openapi::api::core::v1;
 use machinist_api::MachineClass;
 use machinist_api::infrastructure::autoscaler::{self, annotations};
 use machinist_api::infrastructure::node_groups::OwnerTemplate;
+use machinist_api::infrastructure::template::MachinistMachineTemplateStatus;
+use machinist_api::infrastructure::{self, MachinistMachineTemplate};
 use machinist_api::machine_class::ClassNodeTemplate;
 use machinist_api::template::MachineTemplate;
 use machinist_core::autoscaler::template::{ClassFacts, Taint, TemplateFacts};
@@ -16,16 +18,21 @@ use crate::cache::StoreReader;
 
 use super::deployments::{GroupDeployment, Template};
 
-pub(super) fn facts(deployment: &GroupDeployment, classes: &StoreReader<MachineClass>) -> TemplateFacts {
+/// `machine_templates`: those of Cluster API, with the resources that drivers say.
+pub(super) fn facts(
+    deployment: &GroupDeployment,
+    classes: &StoreReader<MachineClass>,
+    machine_templates: &StoreReader<MachinistMachineTemplate>,
+) -> TemplateFacts {
     let announced = with_prefix(&deployment.annotations, annotations::CAPACITY_PREFIX);
+    let namespace = deployment.id.deployment.namespace.as_str();
     match &deployment.template {
-        Template::Mcm(template) => {
-            let namespace = deployment.id.deployment.namespace.as_str();
-            mcm(template, announced, |name| {
-                classes.get(&ObjectKey::new(namespace, name))?.node_template.clone()
-            })
-        }
-        Template::Capi(template) => capi(template, announced),
+        Template::Mcm(template) => mcm(template, announced, |name| {
+            classes.get(&ObjectKey::new(namespace, name))?.node_template.clone()
+        }),
+        Template::Capi(template) => capi(template, announced, |name| {
+            machine_templates.get(&ObjectKey::new(namespace, name))?.status.clone()
+        }),
     }
 }
 
@@ -78,7 +85,12 @@ fn taint(taint: &v1::Taint) -> Taint {
     }
 }
 
-fn capi(template: &OwnerTemplate, announced: BTreeMap<String, String>) -> TemplateFacts {
+fn capi(
+    template: &OwnerTemplate,
+    announced: BTreeMap<String, String>,
+    resources: impl FnOnce(&str) -> Option<MachinistMachineTemplateStatus>,
+) -> TemplateFacts {
+    let named = template.spec.infrastructure_ref.named(infrastructure::GROUP, "MachinistMachineTemplate");
     let labels = template.metadata.labels();
     let text = |taint: &Value, field: &str| taint[field].as_str().unwrap_or_default().to_owned();
     let taints = template.spec.taints.iter().map(|taint| Taint {
@@ -88,10 +100,18 @@ fn capi(template: &OwnerTemplate, announced: BTreeMap<String, String>) -> Templa
     });
     TemplateFacts {
         announced,
-        class: None,
+        class: named.and_then(resources).map(template_facts),
         labels: labels.into_iter().filter(|(name, _)| autoscaler::is_copied(name)).collect(),
         taints: taints.filter(|taint| !taint.key.is_empty()).collect(),
         zone: Some(template.spec.failure_domain.clone()).filter(|zone| !zone.is_empty()),
+    }
+}
+
+fn template_facts(status: MachinistMachineTemplateStatus) -> ClassFacts {
+    ClassFacts {
+        capacity: status.capacity.into_iter().map(|(resource, quantity)| (resource, quantity.0)).collect(),
+        architecture: status.node_info.and_then(|info| info.architecture),
+        ..ClassFacts::default()
     }
 }
 
@@ -146,9 +166,30 @@ mod tests {
             "spec": { "failureDomain": "z", "taints": [{ "key": "k", "value": "v", "effect": "NoExecute" }, 7] },
         }))
         .unwrap();
-        let facts = capi(&template, BTreeMap::new());
+        let facts = capi(&template, BTreeMap::new(), |_| None);
+        assert_eq!(facts.class, None);
         assert_eq!(facts.labels, texts(&[("node.cluster.x-k8s.io/pool", "a")]));
         let taint = Taint { key: "k".into(), value: "v".into(), effect: "NoExecute".into() };
         assert_eq!((facts.taints, facts.zone.as_deref()), (vec![taint], Some("z")));
+    }
+
+    #[test]
+    fn the_resources_of_a_machinist_machine_template_describe_the_next_node() {
+        let reference = |kind: &str| {
+            let reference = json!({ "apiGroup": infrastructure::GROUP, "kind": kind, "name": "small" });
+            serde_json::from_value(json!({ "spec": { "infrastructureRef": reference } })).unwrap()
+        };
+        let status: MachinistMachineTemplateStatus = serde_json::from_value(json!({
+            "capacity": { "cpu": "2", "memory": "8Gi" }, "nodeInfo": { "architecture": "arm64" },
+        }))
+        .unwrap();
+        let of = |kind: &str| {
+            let resources = |name: &str| (name == "small").then(|| status.clone());
+            capi(&reference(kind), BTreeMap::new(), resources).class
+        };
+        let class = of("MachinistMachineTemplate").unwrap();
+        assert_eq!(class.capacity, texts(&[("cpu", "2"), ("memory", "8Gi")]));
+        assert_eq!(class.architecture.as_deref(), Some("arm64"));
+        assert_eq!(of("OtherMachineTemplate"), None);
     }
 }

@@ -102,7 +102,10 @@ async fn a_deletion_of_credentials_in_use_is_reported_and_another_reference_lets
     let other = json!({ "metadata": { "name": "other", "namespace": "team" }, "data": data });
     stage.api.create("secrets", &other).unwrap();
     let reference = json!({ "spec": { "identityRef": { "kind": "Secret", "name": "other" } } });
-    stage.api.edit(CLUSTERS, &of_team("c"), &reference).unwrap();
+    // A machine keeps the credentials that its VM was made with until it names others itself.
+    for (plural, name) in [(CLUSTERS, "c"), (MACHINES, "vm")] {
+        stage.api.edit(plural, &of_team(name), &reference).unwrap();
+    }
     let is_gone = || stage.api.find("secrets", &of_team("account")).is_none();
     stage.until("the old ones go", LIMIT, is_gone).await;
     let held = || finalizers_of(&stage, "secrets", &of_team("other")) == json!([finalizers::IDENTITY]);
@@ -186,25 +189,98 @@ fn take_away_credentials(stage: &Stage) -> Value {
     account
 }
 
+/// A stage whose machine has a class, with a Secret in this namespace.
+fn of_class(namespace: &str) -> Stage {
+    let stage = empty(Habits::default());
+    *stage.namespace.lock().unwrap() = "team";
+    let data = json!({ "token": encode(b"a token of the class"), "userData": encode(b"of the class") });
+    let secret = json!({ "metadata": { "name": "of-class", "namespace": namespace }, "data": data });
+    stage.api.create("secrets", &secret).unwrap();
+    let mut class = crate::fixture::stage::class();
+    class["metadata"]["namespace"] = json!("team");
+    class["secretRef"] = json!({ "name": "of-class", "namespace": namespace });
+    stage.api.create("machineclasses", &class).unwrap();
+    add_cluster(&stage);
+    stage.api.edit(CLUSTERS, &of_team("c"), &json!({ "spec": { "identityRef": null } })).unwrap();
+    add_machine(&stage, "vm");
+    let spec = json!({ "provider": null, "providerSpec": null, "classRef": { "name": "small" } });
+    stage.api.edit(MACHINES, &of_team("vm"), &json!({ "spec": spec })).unwrap();
+    stage
+}
+
+/// A namespace that is deleted as a whole deletes its classes and Secrets first.
+#[tokio::test(start_paused = true)]
+async fn a_class_and_its_secret_stay_until_the_last_machine_of_either_api_is_gone() {
+    let stage = of_class("team");
+    let _host = stage.host_without_target("host");
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    let [class, secret] = [("machineclasses", of_team("small")), ("secrets", of_team("of-class"))];
+    let is_held = |(plural, key): &(&str, String)| !finalizers_of(&stage, plural, key).is_null();
+    stage.until("both are held", LIMIT, || is_held(&class) && is_held(&secret)).await;
+    for (plural, key) in [&secret, &class] {
+        stage.api.delete(plural, key).unwrap();
+    }
+    tokio::time::sleep(LIMIT).await;
+    assert!(is_held(&class) && is_held(&secret), "they wait for the machine");
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    stage.until("the machine is gone", LIMIT, || find(&stage, "vm").is_none()).await;
+    assert_eq!(stage.cloud.vms(), 0);
+    let is_gone = |(plural, key): &(&str, String)| stage.api.find(plural, key).is_none();
+    stage.until("both are gone", LIMIT, || is_gone(&class) && is_gone(&secret)).await;
+}
+
+/// An operator's word ends a deletion that nothing else can end.
+#[tokio::test(start_paused = true)]
+async fn a_machine_whose_class_is_lost_is_let_go_by_an_annotation() {
+    let stage = of_class("team");
+    let _host = stage.host_without_target("host");
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    stage
+        .until("it is held", LIMIT, || !finalizers_of(&stage, "machineclasses", &of_team("small")).is_null())
+        .await;
+    stage.api.delete("machineclasses", &of_team("small")).unwrap();
+    let without = json!({ "metadata": { "finalizers": null } });
+    stage.api.edit("machineclasses", &of_team("small"), &without).unwrap();
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    stage.until("it waits", LIMIT, || says(&stage, "vm", "Ready").1 == "ClassMissing").await;
+    let message = find(&stage, "vm").unwrap()["status"]["conditions"].to_string();
+    assert!(message.contains("annotate this object with machinist.dev/vm-is-gone=true"), "{message}");
+    let gone = json!({ "metadata": { "annotations": { "machinist.dev/vm-is-gone": "true" } } });
+    stage.api.edit(MACHINES, &of_team("vm"), &gone).unwrap();
+    stage.until("it is let go", LIMIT, || find(&stage, "vm").is_none()).await;
+}
+
+/// A look with other credentials would find no VM, and take that for the proof that it is gone.
+#[tokio::test(start_paused = true)]
+async fn a_vm_is_deleted_with_the_credentials_that_it_was_made_with() {
+    let (stage, _host) = provided().await;
+    let data = json!({ "token": encode(b"of another account") });
+    let other = json!({ "metadata": { "name": "other", "namespace": "team" }, "data": data });
+    stage.api.create("secrets", &other).unwrap();
+    let reference = json!({ "spec": { "identityRef": { "kind": "Secret", "name": "other" } } });
+    stage.api.edit(CLUSTERS, &of_team("c"), &reference).unwrap();
+    tokio::time::sleep(LIMIT).await;
+    let held = json!([finalizers::IDENTITY]);
+    assert_eq!(finalizers_of(&stage, "secrets", &of_team("account")), held, "its machine needs it");
+    add_machine(&stage, "later");
+    stage.until("another VM is provided", LIMIT, || is_provisioned(&stage, "later")).await;
+    stage.api.delete(MACHINES, &of_team("vm")).unwrap();
+    stage.until("it is gone", LIMIT, || find(&stage, "vm").is_none()).await;
+    let calls = stage.cloud.secrets();
+    let token = |wanted: &str| {
+        let (_, brought) = calls.iter().rfind(|(call, _)| *call == wanted).unwrap();
+        String::from_utf8(brought.values["token"].clone()).unwrap()
+    };
+    assert_eq!(token("create"), "of another account");
+    assert_ne!(token("delete"), "of another account");
+}
+
 /// A class shares provider and parameters with machines of machine-controller-manager, and its credentials where they
 /// are in the machine's own namespace.
 #[tokio::test(start_paused = true)]
 async fn a_class_gives_its_parameters_and_only_credentials_of_the_same_namespace() {
     for (namespace, reason) in [("team", "InstanceRunning"), ("central", "CredentialsRefused")] {
-        let stage = empty(Habits::default());
-        *stage.namespace.lock().unwrap() = "team";
-        let data = json!({ "token": encode(b"a token of the class"), "userData": encode(b"of the class") });
-        let secret = json!({ "metadata": { "name": "of-class", "namespace": namespace }, "data": data });
-        stage.api.create("secrets", &secret).unwrap();
-        let mut class = crate::fixture::stage::class();
-        class["metadata"]["namespace"] = json!("team");
-        class["secretRef"] = json!({ "name": "of-class", "namespace": namespace });
-        stage.api.create("machineclasses", &class).unwrap();
-        add_cluster(&stage);
-        stage.api.edit(CLUSTERS, &of_team("c"), &json!({ "spec": { "identityRef": null } })).unwrap();
-        add_machine(&stage, "vm");
-        let spec = json!({ "provider": null, "providerSpec": null, "classRef": { "name": "small" } });
-        stage.api.edit(MACHINES, &of_team("vm"), &json!({ "spec": spec })).unwrap();
+        let stage = of_class(namespace);
         let _host = stage.host_without_target("host");
         stage.until(reason, LIMIT, || says(&stage, "vm", "Ready").1 == reason).await;
         assert_eq!(stage.cloud.vms(), usize::from(namespace == "team"));

@@ -1,9 +1,12 @@
 //! From creation to deletion, without any failure.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use machinist_api::infrastructure::names::{annotations, finalizers};
+use machinist_core::driver::error::{Code, DriverError};
 use memory_api::wire::{Call, Handling, table};
 use serde_json::{Value, json};
 
@@ -84,6 +87,35 @@ async fn a_vm_that_others_removed_is_reported_and_never_made_again() {
     stage.until("the loss is seen", Duration::from_secs(3 * 3_600), is_reported).await;
     tokio::time::sleep(Duration::from_secs(3 * 3_600)).await;
     assert!(is_reported() && is_provisioned(&stage, "vm"));
+    stage.assert_one_vm_each(1);
+}
+
+/// An outage of the cloud or of the driver replaces no machine, and is not said over and over.
+#[tokio::test(start_paused = true)]
+async fn in_an_outage_ready_is_unknown_until_the_vm_is_seen_again() {
+    let (stage, _host) = provided().await;
+    let away = Arc::new(AtomicBool::new(true));
+    let cloud = away.clone();
+    stage.wire.plan(move |call| {
+        let is_away = cloud.load(Ordering::Relaxed) && call.calls("get-status");
+        let error = DriverError::new(Code::Unavailable, "no answer");
+        if is_away { Handling::Answer(error.into()) } else { Handling::Pass }
+    });
+    let ready = |status: &str, reason: &str| says(&stage, "vm", "Ready") == (status.into(), reason.into());
+    let hour_and_more = Duration::from_secs(4_200);
+    stage.until("it is said", hour_and_more, || ready("Unknown", "InstanceStateUnknown")).await;
+    let begun = stage.wire.len();
+    tokio::time::sleep(hour_and_more).await;
+    assert!(ready("Unknown", "InstanceStateUnknown") && is_provisioned(&stage, "vm"));
+    let writes = stage.wire.records_since(begun, |call| of_machine(call) && call.is_write());
+    assert_eq!(writes.len(), 0, "{}", table(&writes));
+    away.store(false, Ordering::Relaxed);
+    stage.until("it is back", Duration::from_secs(900), || ready("True", "InstanceRunning")).await;
+
+    stage.cloud.begin_loading("sim");
+    stage.until("no driver", hour_and_more, || ready("Unknown", "DriverUnavailable")).await;
+    stage.cloud.serve("sim");
+    stage.until("a driver", Duration::from_secs(900), || ready("True", "InstanceRunning")).await;
     stage.assert_one_vm_each(1);
 }
 

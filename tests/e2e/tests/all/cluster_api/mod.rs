@@ -5,6 +5,7 @@
 //! | `explain`, `tree` | the commands about machines; the tests play Cluster API's core |
 //! | `played` | the tests play Cluster API's core: `played_core` |
 //! | `journey`, `moves`, `deletions`, `health`, `classes` | Cluster API's own core, kubeadm bootstrap provider and clusterctl |
+//! | `autoscaler`, `identities` | the same, with cluster-autoscaler's calls, and with credentials of another namespace |
 //! | `kills` | the host is killed again and again beside them |
 //! | `resilience` | the checks of Cluster API's own end-to-end tests: owners, finalizers, rest, migration |
 //! | `ec2` | the scenes of these on EC2 |
@@ -28,11 +29,13 @@
 //! | finalizers and owners that somebody takes off | lives `finalizers`; `resilience` |
 //! | addresses that core's schema refuses; a VM that others removed | core; lives `lifecycle`; `health` |
 
+mod autoscaler;
 mod classes;
 mod deletions;
 mod ec2;
 mod explain;
 mod health;
+mod identities;
 mod journey;
 mod kills;
 mod moves;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use cluster_api::Clusterctl;
+use control_plane::ControlPlane;
 use e2e::cluster_api::{Elsewhere, Workload};
 use e2e::{Cloud, Lab, eventually};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -31,9 +32,10 @@ async fn a_move_makes_and_deletes_no_vm() {
         workload.deploy(&lab.plane, 3).await?;
         workload.has(3, "small").await?;
         let before = lab.cloud.stats();
-        let vms = ids(lab).await?;
         let there = Elsewhere::start(&lab.cloud.plugin(&SIM)?).await?;
         let clusterctl = Clusterctl::new(&management.programs, &deploy())?;
+        describes(&clusterctl, &lab.plane).await?;
+        let here = State::of(lab).await?;
         let (from, to) = (lab.plane.admin_kubeconfig(), there.plane.admin_kubeconfig());
         let to = to.to_str().context("a path")?;
         clusterctl.run(&from, &["move", "--namespace", TEAM, "--to-kubeconfig", to]).await?;
@@ -41,15 +43,10 @@ async fn a_move_makes_and_deletes_no_vm() {
         moved.initialize_control_plane().await?;
         let outcome = moved.has(3, "small").await;
         outcome.map_err(|error| error.context(there.management.logs()).context(there.host.log_end()))?;
-        let now = ids(lab).await?;
-        ensure!(now == vms, "the same VMs: {vms:?}, {now:?}");
+        here.lasts(lab).await?;
         ensure!(lab.cloud.stats().created == before.created, "no VM was created");
         moved.cluster_condition("Available", "True").await?;
-        let described = clusterctl
-            .run(&there.plane.admin_kubeconfig(), &["describe", "cluster", "shop", "--namespace", TEAM])
-            .await?;
-        let is_available = |line: &str| line.contains("Cluster team/shop") && line.contains("True");
-        ensure!(described.lines().filter(|line| is_available(line)).count() == 2, "{described}");
+        describes(&clusterctl, &there.plane).await?;
         let left = workload.infra_machines().list(&ListParams::default()).await?;
         ensure!(left.items.is_empty(), "none is left where it was");
 
@@ -58,8 +55,26 @@ async fn a_move_makes_and_deletes_no_vm() {
     .await;
 }
 
-fn deploy() -> PathBuf {
+pub(super) fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
+}
+
+/// Waits until `clusterctl describe` shows Cluster, infrastructure and workers as they should be.
+async fn describes(clusterctl: &Clusterctl, plane: &ControlPlane) -> Result<()> {
+    let mut last = String::new();
+    let described = eventually("clusterctl describes a cluster that is available", async || {
+        last = clusterctl
+            .run(&plane.admin_kubeconfig(), &["describe", "cluster", "shop", "--namespace", TEAM])
+            .await?;
+        let is_good = |object: &str| {
+            let mut of_object = last.lines().filter(|line| line.contains(object)).peekable();
+            of_object.peek().is_some() && of_object.all(|line| line.contains("True"))
+        };
+        let all = ["Cluster/shop", "MachinistCluster/shop", "MachineDeployment/workers"];
+        Ok(all.iter().all(|object| is_good(object)).then_some(()))
+    })
+    .await;
+    described.with_context(|| last)
 }
 
 /// While the Cluster is paused, and then one object, nothing reaches the cloud; a deletion waits for the end of it.

@@ -3,12 +3,13 @@
 use anyhow::{Context, Result, ensure};
 use e2e::cluster_api::objects;
 use e2e::{Cloud as _, Lab, LabOptions, eventually, manifests};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use machinist_api::infrastructure::names::annotations;
 use machinist_api::infrastructure::{MachinistCluster, MachinistMachine, MachinistMachineTemplate};
 use serde_json::{Value, json};
 
-use super::played_core::{TEAM, add_cluster, add_machine, all, install, provide_cluster};
+use super::played_core::{TEAM, add_cluster, add_machine, add_machine_with, all, install, provide_cluster};
 use crate::scene::{SIM, hosted, is_gone, runs, turn};
 
 pub(super) fn provider_spec() -> Value {
@@ -69,6 +70,18 @@ async fn a_machine_of_cluster_api_lives_beside_one_of_mcm_with_one_vm_each() {
         let machines = all::<MachinistMachine>(client);
         let refused = machines.patch("vm", &PatchParams::default(), &other).await;
         ensure!(refused.is_err_and(|error| error.to_string().contains("cannot change")), "the id stays");
+
+        // Data that etcd holds and this cloud does not take.
+        add_machine_with(client, "large", &spec, &"x".repeat(300 * 1024)).await?;
+        eventually("it says so", async || {
+            let large = machines.get("large").await?;
+            let conditions = large.status.map(|status| status.conditions).unwrap_or_default();
+            let is_it = |one: &Condition| one.reason == "InvalidSpec" && one.message.contains("user");
+            Ok(conditions.iter().any(is_it).then_some(()))
+        })
+        .await?;
+        ensure!(lab.cloud.live_vms().len() == 2, "and has no VM: {:?}", lab.cloud.live_vms());
+        machines.delete("large", &DeleteParams::default()).await?;
 
         machines.delete("vm", &DeleteParams::default()).await?;
         eventually("the machine is gone", async || Ok(machines.get_opt("vm").await?.is_none().then_some(())))

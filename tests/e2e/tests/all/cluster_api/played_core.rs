@@ -136,8 +136,13 @@ where
 
 /// A Machine with its bootstrap data and its MachinistMachine.
 pub(super) async fn add_machine(client: &Client, name: &str, spec: &Value) -> Result<()> {
+    add_machine_with(client, name, spec, "#cloud-config").await
+}
+
+/// As above, with this bootstrap data.
+pub(super) async fn add_machine_with(client: &Client, name: &str, spec: &Value, boot: &str) -> Result<()> {
     let data = format!("{name}-data");
-    create_secret(client, &data, &json!({ "value": "#cloud-config", "format": "cloud-config" })).await?;
+    create_secret(client, &data, &json!({ "value": boot, "format": "cloud-config" })).await?;
     let of_machine = json!({
         "clusterName": "c",
         "bootstrap": { "dataSecretName": data },

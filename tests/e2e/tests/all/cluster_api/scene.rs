@@ -31,10 +31,21 @@ pub(super) async fn managed<C: Cloud>(
     options: LabOptions,
     test: impl AsyncFnOnce(&Lab<C>, &Management, &Host) -> Result<()>,
 ) {
+    managed_with(options, &[], test).await;
+}
+
+/// As above, with more flags of the host.
+pub(super) async fn managed_with<C: Cloud>(
+    options: LabOptions,
+    flags: &[String],
+    test: impl AsyncFnOnce(&Lab<C>, &Management, &Host) -> Result<()>,
+) {
     let _turn = turn().await;
     let lab = lab(options).await;
     let management = Management::start(&lab.plane).await.unwrap_or_else(|error| panic!("{error:#}"));
-    hosted(&lab.host_options().with(&["--cluster-api=*"]), async |host| {
+    let flags: Vec<&str> =
+        std::iter::once("--cluster-api=*").chain(flags.iter().map(String::as_str)).collect();
+    hosted(&lab.host_options().with(&flags), async |host| {
         install_driver(&lab).await?;
         test(&lab, &management, host).await.map_err(|error| error.context(management.logs()))
     })

@@ -15,10 +15,10 @@ use tonic::transport::Channel;
 use super::{POOL, list_is_empty, names, node_of, pool};
 use crate::scene::{SIM, flagged};
 
-type Client = CloudProviderClient<Channel>;
+pub(crate) type Client = CloudProviderClient<Channel>;
 
 /// Returns a client once the host has the group.
-async fn client(address: &str) -> Result<Client> {
+pub(crate) async fn client(address: &str) -> Result<Client> {
     e2e::eventually("the group is served", async || {
         let Ok(channel) = Channel::from_shared(format!("http://{address}"))?.connect().await else {
             return Ok(None);

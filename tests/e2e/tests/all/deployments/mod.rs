@@ -4,7 +4,7 @@ mod autoscaler;
 mod bad_input;
 mod by_hand;
 mod exhausted;
-mod externalgrpc;
+pub(crate) mod externalgrpc;
 mod rollout;
 
 use std::collections::BTreeSet;

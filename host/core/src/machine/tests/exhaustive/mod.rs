@@ -1,4 +1,4 @@
-//! Every combination of abstract facts with every combination of outcomes, each pass to its end.
+//! Every combination of abstract facts with every combination of outcomes, each reconcile to its end.
 //!
 //! | module | what it combines |
 //! | --- | --- |

@@ -69,8 +69,8 @@ fn cases() -> Vec<Case> {
     })
 }
 
-/// Whatever is said, no pass asks for a reboot without its permit or of a Machine that has failed, and no answer makes
-/// the next pass come at once.
+/// Whatever is said, no reconcile asks for a reboot without its permit or of a Machine that has failed, and no answer
+/// makes the next reconcile come at once.
 #[test]
 fn what_policies_say_is_sound_in_every_situation() {
     let held = each_view(&cases(), &opinions(), |view, said| view.policies.opinions = said);
@@ -115,7 +115,7 @@ fn a_machine_that_has_failed_is_rebooted_by_nobody_and_looked_at_seldom() {
     assert!(passes > 500, "{passes}");
 }
 
-/// The end of a pass in which all goes well.
+/// The end of a reconcile in which all goes well.
 fn first_conclusion(case: &Case) -> Option<MachineConclusion> {
     let mut progress = MachineProgress::default();
     for _ in 0..BATCHES_PER_PASS {

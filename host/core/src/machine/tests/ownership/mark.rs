@@ -20,7 +20,7 @@ fn of_moved_class(case: Case) -> Case {
     })
 }
 
-/// How the first batch of a pass is answered: with effects, or with a reason and a message.
+/// How the first batch of a reconcile is answered: with effects, or with a reason and a message.
 fn ends(case: &Case) -> Result<(String, String, Option<Phase>), String> {
     match step(&case.view, &MachineProgress::default(), case.now) {
         MachineStep::Act(effects) => Err(format!("{effects:?}")),

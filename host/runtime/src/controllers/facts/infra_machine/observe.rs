@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::infrastructure::MachinistMachine;
 use machinist_api::infrastructure::names::{annotations, finalizers, labels};
+use machinist_api::names;
 use machinist_core::driver::{Address, ClassSpec};
 use machinist_core::health_policy::PoliciesFact;
 use machinist_core::infra_machine::{
@@ -34,6 +35,7 @@ use crate::context::GateState;
 use crate::context::settings::Settings;
 use crate::controllers::classes::class_secrets;
 use crate::controllers::facts::class_fact;
+use crate::controllers::facts::machine::deletion::is_true;
 use crate::controllers::facts::machine::observe::RetryFacts;
 use crate::controllers::facts::machine::preservation;
 use crate::controllers::objects::conditions::READY;
@@ -212,7 +214,10 @@ fn machine_fact(key: &ObjectKey, machine: &MachinistMachine, ahead: SignedDurati
         validation_problems: Vec::new(),
         problems_reported: false,
         health_problem: HealthProblem::default(),
-        deletion_facts: DeletionFact::default(),
+        deletion_facts: DeletionFact {
+            is_vm_declared_gone: annotation(meta, names::annotations::VM_IS_GONE).is_some_and(is_true),
+            ..DeletionFact::default()
+        },
         preservation: PreservationFact::default(),
         has_join_duration: false,
         token_until: None,
@@ -241,14 +246,15 @@ fn reported(machine: &MachinistMachine) -> Option<ReportedReady> {
     let ready = condition(machine, READY)?;
     Some(ReportedReady {
         status: ConditionStatus::parse(&ready.status),
-        reason: InfraReason::of_vm(&ready.reason),
+        reason: InfraReason::of_vm(&ready.reason).or(InfraReason::of_unseen_vm(&ready.reason)),
         message: ready.message.clone(),
     })
 }
 
 fn presence(reported: Option<&ReportedReady>) -> ReportedVm {
     match reported.and_then(|reported| reported.reason) {
-        Some(_) => ReportedVm::Trouble,
+        Some(InfraReason::InstanceStopped | InfraReason::InstanceDeleted) => ReportedVm::Trouble,
+        Some(_) => ReportedVm::Unseen,
         None => ReportedVm::Nothing,
     }
 }

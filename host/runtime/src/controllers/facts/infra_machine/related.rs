@@ -93,7 +93,7 @@ impl RelatedObjects {
         wanted.filter(|domain| !domain.is_empty())
     }
 
-    /// The reference to the credentials: its own, else that of its cluster, else the one that was noted with its key.
+    /// The reference to the credentials: its own, else the one that was noted with its key, else that of its cluster.
     pub(crate) fn identity_reference(&self) -> Option<IdentityReference> {
         self.machine.identity(self.infra_cluster.as_deref())
     }

@@ -46,7 +46,7 @@ pub(crate) fn hook_timeout(machine: &Machine) -> Option<Result<SignedDuration, S
     })
 }
 
-fn is_true(text: &str) -> bool {
+pub(crate) fn is_true(text: &str) -> bool {
     GO_TRUE.contains(&text)
 }
 
