@@ -1,6 +1,22 @@
 //! The checker: it compares each change of an object, each call of a driver and each request with the rules.
 //!
 //! The rules look at the world as it is, never at what a host believes.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `facts` | the state of the simulated clusters, learned from each change as it happens |
+//! | `machine`, `node`, `workload` | a Machine, a Node, and pods and volumes as the API server has them |
+//! | `rules` | the rules that always hold: plain functions of the known state and the events |
+//! | `doubt` | creates in clouds without keys: which of them may have made a VM |
+//! | `drained` | no VM is deleted under its pods and volumes, before force |
+//! | `gate` | actions that are forbidden while an API server is away |
+//! | `hooks` | a deletion waits for the hooks of others |
+//! | `meltdown` | not too many Machines are given up at a time, nor those of a silent zone |
+//! | `owners` | MachineSets and MachineDeployments, and their Machines |
+//! | `preservation` | Machines that are preserved, and Nodes that are updated in place |
+//! | `taken` | names of Nodes that are taken by others |
+//! | `verdicts` | policies that only observe change nothing |
+//! | `infra` | MachinistMachines in both management clusters |
 
 mod doubt;
 mod drained;
