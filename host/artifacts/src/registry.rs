@@ -8,6 +8,8 @@
 //! | `hop` | which redirects are followed, and where the login may be sent |
 //! | `push` | uploads blobs and manifests |
 //! | `error` | the failures of a registry |
+//! | `attacks` | attacks by hostile registries, and by servers that are no registries |
+//! | `fuzz` | for `tests/fuzz` alone: reads answers of registries without a connection |
 
 #[cfg(test)]
 mod attacks;

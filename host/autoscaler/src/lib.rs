@@ -13,6 +13,7 @@
 //! | `node` | the template of a Node in Kubernetes' binary form |
 //! | [`metrics`] | counts calls |
 //! | [`messages`] | the generated messages and service |
+//! | `node_messages` | the generated messages of a Node |
 
 #![cfg_attr(
     not(test),

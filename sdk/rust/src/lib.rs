@@ -6,6 +6,8 @@
 //! | the same for health policies | [`policy`] |
 //! | tests without WebAssembly and without a cloud | `mock` (native builds only) |
 //! | the contract | [`bindings`] |
+//! | from the host's call to the author's function | `component` |
+//! | the log of a call | `log` |
 //!
 //! A driver is a type that implements [`driver::Driver`]; [`export_driver!`] exports it from the component:
 //!

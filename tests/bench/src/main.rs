@@ -2,6 +2,24 @@
 //!
 //! Seconds depend on the machine and on its other users. So each figure is beside the time of plain Rust, or of a plain
 //! client, for the same work in the same run. Nothing here passes or fails by time.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `calls` | a driver call in a fresh instance, beside the same work in plain Rust |
+//! | `languages` | the same driver in each language, beside plain Rust |
+//! | `swaps` | loading and swapping drivers: from the cache, from the compiler, and under calls |
+//! | `attacks` | calls of a driver while another driver attacks |
+//! | `machines` | Machines from create to Running, beside a plain client with as many writes |
+//! | `deployments` | MachineDeployments: created, rolled, scaled to none, and many |
+//! | `drains` | drained Machines: many at a time until they are gone, and many that wait |
+//! | `infra` | MachinistMachines from create to provisioned, and an idle host |
+//! | `faults` | a cloud that refuses and fails, a host that is killed, crowds of Events |
+//! | `idle` | the requests and CPU time of a host whose Machines all run |
+//! | `week` | the time to simulate a week of ten thousand Machines |
+//! | `conditions` | the machine, its load and the versions during the measurements |
+//! | `times` | shares of many times of the same thing, such as the median |
+//! | `progress` | prints the progress of a long part on stderr |
+//! | `report` | the figures as a Markdown page |
 
 mod attacks;
 mod calls;

@@ -17,6 +17,22 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `build` | builds the four programs as one binary |
+//! | `plane` | a running control plane: start, stop, accounts |
+//! | `process` | one program as a child process that never outlives us |
+//! | `options` | the options of a control plane |
+//! | `arguments` | the command lines of the four programs |
+//! | `certs` | the certificate authority of a control plane, and its certificates and keys |
+//! | `kubeconfig` | kubeconfig files with one server and one user |
+//! | `files` | the files of a control plane, in a folder that only its owner can read |
+//! | `apply` | applies manifests of any kind, as `kubectl apply --server-side` does |
+//! | `access` | waits until the authorizer knows new roles and bindings |
+//! | `usage` | the CPU time and memory of a process, read from `/proc` |
+//! | `go` | builds programs from a Go module, once for each state of its sources |
+//! | `orphans` | ends child processes with a parent that they know nothing of |
 
 mod access;
 mod apply;

@@ -2,6 +2,12 @@
 //!
 //! They are built in a folder of their own outside the clone. A `cargo test` that is running, or about to run, holds
 //! the lock of its own build folder; a second cargo in the same folder would wait for it.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `go` | components of Go programs of the SDK for Go |
+//! | `projects` | components of projects that `machinist driver new` makes |
+//! | `scripts` | components of the SDKs for JavaScript and Python, by the SDKs' own commands |
 
 mod go;
 mod projects;

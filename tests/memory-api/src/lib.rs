@@ -4,6 +4,24 @@
 //! preconditions, merge patches, selectors, scales, owners, listings in pages, watches with bookmarks that end and
 //! expire, grace periods of pods, evictions under disruption budgets. The same script of requests runs against it and
 //! against a real one.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `serve` | from HTTP requests to the store and back |
+//! | `wire` | the wire between hosts and the outside: calls are recorded, counted, disturbed |
+//! | `store` | the objects, their versions, and the rules by which they change |
+//! | `object` | one version of one object, and its place |
+//! | `kinds` | the kinds that the server keeps |
+//! | `scope` | the objects that a listing or watch is about |
+//! | `history` | the history of changes, and its watchers |
+//! | `merge` | JSON merge patches, and strategic ones for a few lists |
+//! | `scale` | the subresource that scales objects of any kind |
+//! | `deletion` | deletes objects: at once, after a grace period, or without finalizers |
+//! | `garbage` | the garbage collector of kube-controller-manager, one round at a time |
+//! | `pods` | the special rules of pods: grace periods, and evictions under budgets |
+//! | `budgets` | finds the budgets that may select a pod, without reading all of them |
+//! | `refusal` | answers that say no |
+//! | `conformance` | one script of requests for this server and for a real one |
 #![expect(clippy::result_large_err, reason = "a refusal is the answer to a request, made once and sent")]
 
 mod budgets;

@@ -10,6 +10,18 @@
 //!
 //! With [`Workloads`], kubelets run the pods that are bound to their Nodes ([`pods`]), and CSI attachers attach and
 //! detach volumes ([`volumes`]). The real kube-scheduler and kube-controller-manager bind pods and request attachments.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `fleet` | the model of all kubelets |
+//! | `pods`, `volumes` | the models of pods on their Nodes, and of attachers |
+//! | `run`, `shared` | performs the fleet's actions on a thread; the fleet and its clock, for all tasks |
+//! | `workloads` | performs the actions of pods and volumes, and follows these on the API server |
+//! | `api` | sends requests to the API server, by bootstrap token or under the kubelet's account |
+//! | `node` | the objects that a kubelet writes |
+//! | `source`, `vm` | VMs of a cloud, and a VM as its kubelet knows it |
+//! | `user_data` | finds the bootstrap token in the user data of a VM |
+//! | `config` | settings, and their errors |
 
 mod api;
 mod config;

@@ -9,7 +9,10 @@
 //! | what is around the hosts | `cloud`, `cluster` (processes, kubelets, pods, volumes, budgets, policies, owners) |
 //! | what must always hold | `rule`, by name; `check`: over the world as it is |
 //! | do the rules bite | `planted`: bugs at the ports, listed in `plan` |
-//! | how far is it | `progress`; the command itself is in `cli` |
+//! | how far is it | `progress`; the command itself is in the binary |
+//! | where does chance come from | `rng`: the seed alone |
+//! | how do the parts know one another | `names` |
+//! | which events were the last | `story`, for the reader of a failure |
 
 mod actors;
 mod check;

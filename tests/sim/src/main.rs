@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: runs seeds, and says which one failed and how to repeat it.
+//! `cargo xtask sim`: runs seeds, and says which one failed and how to repeat it. `cli` has its parts.
 
 mod cli;
 

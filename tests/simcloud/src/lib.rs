@@ -5,6 +5,17 @@
 //! HTTP. A simulator calls the model in its own process under simulated time.
 //!
 //! `API.md` beside this crate is the page from which drivers are written.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `cloud` | the model: all of the cloud's state, changed by calls and by time alone |
+//! | `config` | the parts of the cloud: accounts, regions, types, images, latencies |
+//! | `request`, `route` | a call without the wire, and the operation that it asks for |
+//! | `wire` | VMs on the wire: the fields of requests and answers |
+//! | `server` | the model behind HTTP, on threads of its own |
+//! | `lagged` | a value whose changes become visible late |
+//! | `index` | finds objects by account, name or tag without reading all of them |
+//! | `stats` | counts calls and VMs |
 
 mod cloud;
 mod config;

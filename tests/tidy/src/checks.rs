@@ -2,7 +2,7 @@
 
 use crate::Complaint;
 use crate::language::{columns, private_words, sentence_heads, short_docs};
-use crate::layout::{circles, siblings, type_names};
+use crate::layout::{circles, contents, siblings, type_names};
 use crate::not_yet::{self, Finding};
 use crate::tree::File;
 
@@ -20,10 +20,11 @@ pub const SHORT_DOCS: Check = Check { name: "short-docs", find: short_docs::find
 pub const TYPE_NAMES: Check = Check { name: "type-names", find: type_names::find };
 pub const SIBLINGS: Check = Check { name: "siblings", find: siblings::find };
 pub const CIRCLES: Check = Check { name: "circles", find: circles::find };
+pub const CONTENTS: Check = Check { name: "contents", find: contents::find };
 pub const PRIVATE_WORDS: Check = Check { name: "private-words", find: private_words::find };
 
-pub const ALL: [Check; 7] =
-    [SENTENCE_HEADS, COLUMNS, SHORT_DOCS, TYPE_NAMES, SIBLINGS, CIRCLES, PRIVATE_WORDS];
+pub const ALL: [Check; 8] =
+    [SENTENCE_HEADS, COLUMNS, SHORT_DOCS, TYPE_NAMES, SIBLINGS, CIRCLES, CONTENTS, PRIVATE_WORDS];
 
 impl Check {
     /// Violations that the list does not allow, and lines of the list that allow too much.

@@ -4,6 +4,16 @@
 //! the tree. Forbidden words are put together from parts here, so that the checks do not find themselves.
 //!
 //! Checks that the tree does not yet hold have lists of exceptions ([`not_yet`]), which only get shorter.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `crates`, `documents`, `language`, `layout` | the checks of each subject |
+//! | `marks` | finds marks of unfinished work |
+//! | `paths` | finds paths and hosts of a single machine or company |
+//! | `wit` | compares copies of contracts, and frozen contracts with their digests |
+//! | `checks` | the checks that have lists of exceptions |
+//! | `not_yet` | reads and writes the lists of exceptions |
+//! | `tree` | the files of the repository, and their parts |
 
 pub mod checks;
 pub mod crates;

@@ -117,6 +117,11 @@ fn top_modules_are_in_no_circle() -> Result<()> {
 }
 
 #[test]
+fn the_head_of_a_file_is_its_table_of_contents() -> Result<()> {
+    on_the_tree(|files| checks::CONTENTS.run(files))
+}
+
+#[test]
 fn words_are_those_of_the_field() -> Result<()> {
     on_the_tree(|files| checks::PRIVATE_WORDS.run(files))
 }

@@ -1,6 +1,18 @@
 //! The commands of this repository. `cargo xtask --help` lists them.
 //!
 //! This crate has few dependencies and no knowledge of the others: it is there within seconds, and starts them.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `steps` | the steps of `cargo xtask test` |
+//! | `setup` | the prerequisites of a machine, and their installation |
+//! | `components` | builds the components of this workspace: drivers and tests' components |
+//! | `generate` | writes files of the repository that are made from code |
+//! | `sdk` | runs the tests of the SDKs for other languages than Rust |
+//! | `launch` | builds what demo and benchmark start, then becomes them |
+//! | `deny` | checks licences, versions, sources and advisories of dependencies |
+//! | `shell` | starts other programs, and passes their output through |
+//! | `paths` | the folders of the clone, of caches and of binaries |
 
 mod components;
 mod deny;

@@ -12,6 +12,7 @@
 //! | `plugins` | pages about plugins |
 //! | `profile` | CPU profiles |
 //! | `refusals` | counts refused requests |
+//! | `attack_tests` | attacks by other pods and by web pages, against the real listener |
 
 mod access;
 #[cfg(test)]

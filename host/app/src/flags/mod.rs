@@ -24,6 +24,7 @@
 //! | `binary_name` | defaults that depend on the program's name |
 //! | `without_subcommand` | command lines of machine-controller-manager without a subcommand |
 //! | `unused` | flags that have no effect here |
+//! | `fuzz_tests` | random command lines: each is accepted, or refused with an error |
 
 mod autoscaler;
 mod binary_name;

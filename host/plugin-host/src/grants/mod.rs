@@ -13,6 +13,8 @@
 //! | `shadow` | what a shadow may read |
 //! | `limits` | limits that an operator may set |
 //! | `ceiling` | whether grants stay below an upper bound |
+//! | `attack_tests` | attacks by requests that the grants seem to allow |
+//! | `shipped_tests` | shipped grants allow what the recorded drivers do, and nothing that none of them does |
 
 mod ceiling;
 pub(crate) mod form;

@@ -26,6 +26,8 @@
 //! | `canary` | new versions that answer for a share of the Machines first |
 //! | `report` | the report about a plugin, and its states |
 //! | `status` | the report as the annotation `machinist.dev/status` |
+//! | `attack_tests` | attacks of a driver on the provider of another, for its Secrets and user data |
+//! | `counter_tests` | attempts to bring back a signed version that was replaced |
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -17,6 +17,7 @@
 //! | `beginnings` | finds many exact spellings in one pass |
 //! | `known` | values that every call of the plugin hides |
 //! | `encode` | encodings of a placeholder |
+//! | `spelling_tests` | spellings of clouds and careless programs, and honest answers that stay as they are |
 
 mod beginnings;
 mod encode;

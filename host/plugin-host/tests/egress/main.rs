@@ -1,4 +1,21 @@
 //! The egress against real servers on loopback: every byte that is claimed to move or not to move does or does not.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `addresses` | the addresses that may be dialled |
+//! | `connections` | connections: reused, not delayed, replaced when stale; and the bytes on them |
+//! | `detour` | the server that a detour leads to, and the hosts that it does not open |
+//! | `tls` | verification of TLS; the plugin's own authority counts for this plugin alone |
+//! | `times` | limits of time, bytes and number, each of them named by its error |
+//! | `throttle` | one pace for each cloud account, over calls and plugins |
+//! | `secrets` | secrets on their way out, and their echoes on the way back |
+//! | `auth` | requests that the host signs |
+//! | `headers` | credentials of the Secret that the host puts into a header |
+//! | `tokens` | rules of all schemes with a token service |
+//! | `token_schemes` | the requests of each scheme to its token service, and the rules of each scheme |
+//! | `web_identity` | keys that a credential service gives for a token file |
+//! | `server` | servers on loopback, which end when they are dropped |
+//! | `verify` | verifies a signature as a cloud does, without the signing crate |
 
 mod addresses;
 mod auth;

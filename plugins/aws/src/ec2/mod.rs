@@ -1,4 +1,18 @@
 //! The calls of EC2's query API, one function each.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `http` | sends requests to EC2 through the host, which signs them |
+//! | `region` | regions, and the host names of their API servers |
+//! | `settings` | AWS itself, or the endpoint in the operator's settings beside the plugin |
+//! | `credentials` | checks that the Secret has the keys with which the host signs |
+//! | `params` | the form of a request: a flat list of names and values, in a fixed order |
+//! | `xml` | reads answers of EC2, elements by their local names |
+//! | `answer` | EC2's objects, with the fields that the driver needs |
+//! | `errors` | failed calls of EC2 as failures of a call |
+//! | `error_codes` | EC2's error codes as codes of the contract, with advice |
+//! | `lost_answers` | explains requests without an answer |
+//! | `pending` | the state of a machine's create between calls: `last-known-state` |
 
 pub(crate) mod answer;
 pub(crate) mod credentials;

@@ -2,6 +2,15 @@
 //!
 //! Before it starts a tool, the build checks the tool's requirements, and names a missing one with the command that
 //! installs it. The tools' own messages are written to standard error.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `rust` | cargo with the target wasm32-wasip2, whose linker makes the component |
+//! | `go` | the Go compiler, and a library that makes a component of its module |
+//! | `javascript` | the SDK's own tool, from the project's packages; for TypeScript too |
+//! | `python` | the SDK's own module, run by the Python of the project |
+//! | `tool` | starts the tools of a language |
+//! | `version` | parses the versions that tools print |
 
 mod go;
 mod javascript;

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | the contract's files | `contract` |
 //! | the Go code generated from them | [`bindings`] |
-//! | from a folder to a component | [`Build`] |
+//! | from a folder to a component | `build`: [`Build`] |
 //! | the served driver or policy | `look` |
 //! | the Go compiler | `compiler` |
 //! | from a module to a component | `encode` |

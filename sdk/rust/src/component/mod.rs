@@ -1,4 +1,9 @@
 //! The exports of a component: from the host's call to the author's function.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `host` | the host of a component, over the imports of its world |
+//! | `http` | sends requests through the host's `outgoing-handler` |
 
 mod host;
 mod http;

@@ -7,6 +7,20 @@
 //! | requests to the cloud | [`HttpRequest`], [`HttpAnswer`], [`Limits`], [`auth`] |
 //! | failures | [`Failure`], [`Attempt`], [`NoAnswer`], [`NoAnswerReason`] |
 //! | JSON of users | [`Fields`] |
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `host` | the host, as a driver sees it |
+//! | `secrets` | secrets as handles |
+//! | `auth` | marks requests for the host to authenticate |
+//! | `http` | requests and answers, and their limits |
+//! | `url` | parses URLs of requests and settings |
+//! | `failure` | failures of calls |
+//! | `attempt` | failed requests as failures of a call |
+//! | `no_answer` | requests without an answer: the cause, and advice |
+//! | `fields` | reads JSON that people write: a class, or settings |
+//! | `text` | quotes text of others for messages, and escapes it for URLs |
+//! | `time` | parses times as clouds write them |
 
 mod attempt;
 pub mod auth;

@@ -1,4 +1,10 @@
 //! Calls of a driver while another driver attacks: alone, in turn with the same calls during an attack.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `plans` | attackers: the hostile driver by a plan, or a plain program |
+//! | `cloud` | a hostile cloud: answers that drip, never end, or unpack to a gigabyte |
+//! | `reader` | a plain program that reads from the hostile cloud, for comparison |
 
 mod cloud;
 mod plans;

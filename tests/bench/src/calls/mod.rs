@@ -1,4 +1,12 @@
 //! A driver call in a fresh instance, beside the same work in plain Rust.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `host` | a plugin host with two drivers |
+//! | `cloud` | the smallest HTTP server, on a thread of its own |
+//! | `native` | the work of the drivers in plain Rust, without a sandbox |
+//! | `policy` | a health policy in a fresh instance, beside the same rule in plain Rust |
+//! | `signing` | the time to sign a request, beside the time to send it unsigned |
 
 mod cloud;
 pub(crate) mod host;

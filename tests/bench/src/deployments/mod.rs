@@ -1,5 +1,13 @@
 //! MachineDeployments on a real API server, beside a plain client that makes as many writes: created, rolled, scaled to
 //! none, and many.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `growth` | one MachineDeployment, until all its Machines run, in several sizes |
+//! | `rolling` | a MachineDeployment that is rolled to another class |
+//! | `scale_down` | Machines without pods, deleted one after the other, and then all at once |
+//! | `many` | many MachineDeployments of five Machines |
+//! | `scene` | a lab with a host, a watch of Machines, and the cost of a piece of work |
 
 mod growth;
 mod many;

@@ -1,4 +1,11 @@
 //! Machines that are drained: many at a time until they are gone, and many that wait.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `deletions` | Machines without pods: the time of their deletion, and the cost of a life |
+//! | `flight` | many drains that wait, and their cost for the process and its other Machines |
+//! | `baseline` | a client that makes the writes of drains and deletions and nothing else |
+//! | `pods` | pods on Nodes, which drains evict |
 
 pub(crate) mod baseline;
 pub(crate) mod deletions;

@@ -2,6 +2,14 @@
 //!
 //! The cloud keeps no idempotency keys and its driver declares a consistency window, so each lost answer costs the most
 //! that it can.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `clouds` | clouds that refuse and fail: from no VM to Running, and back |
+//! | `killed` | a host that is killed again and again while Machines are created |
+//! | `events` | Events of many Machines that are created at once: their delay and number |
+//! | `frugal` | requests to the cloud and Events for a deletion, and for a Machine of a rollout |
+//! | `scene` | a lab around a cloud without idempotency keys |
 
 mod clouds;
 mod events;

@@ -1,5 +1,11 @@
 //! MachinistMachines from create to provisioned, beside a plain client that makes as many writes, and a host whose
 //! MachinistMachines are all provisioned. API server and cloud are in this process.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `cloud` | a cloud in this process, whose VMs run at once |
+//! | `objects` | the objects of a workload cluster, as Cluster API's core leaves them |
+//! | `with_core` | MachinistMachines of one MachineDeployment, with Cluster API's own programs |
 
 mod cloud;
 mod objects;

@@ -1,4 +1,10 @@
 //! The same driver in each language, beside the same work in plain Rust.
+//!
+//! | module | what it measures |
+//! | --- | --- |
+//! | `calls` | calls in fresh instances, in turn with the same work in plain Rust |
+//! | `loads` | from a declaration to the first call that it answers |
+//! | `memory` | the growth of the process for each instance that is alive |
 
 mod calls;
 mod loads;

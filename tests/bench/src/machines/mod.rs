@@ -1,4 +1,12 @@
 //! Machines from create to Running on a real API server, beside a plain client that makes as many writes.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `ec2` | Machines on EC2, played by moto, beside a plain client with the same requests |
+//! | `troubled` | the number of VMs in clouds whose reads lag and whose answers get lost |
+//! | `baseline` | a client that makes the host's writes and nothing else |
+//! | `follow` | sees Machines become Running, or disappear, through a watch |
+//! | `requests` | requests of the host to the API server, by its own counters |
 
 pub(crate) mod baseline;
 pub(crate) mod ec2;

@@ -1,4 +1,13 @@
 //! The figures as a Markdown page: a section for each part, in the order in which they are measured.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `page` | a Markdown page of tables |
+//! | `plugins` | calls, loads, languages, attacks and signing |
+//! | `machines` | Machines, drains, an idle host, and a week in the simulator |
+//! | `deployments` | growth, rollouts, scale-downs, and many MachineDeployments |
+//! | `infra` | MachinistMachines from create to provisioned, and an idle host |
+//! | `faults` | clouds that refuse and fail, a killed host, Events and requests to the cloud |
 
 mod deployments;
 mod faults;

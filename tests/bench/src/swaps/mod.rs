@@ -1,4 +1,9 @@
 //! Loading and swapping drivers: from the cache, from the compiler, and under calls.
+//!
+//! | module | what it measures |
+//! | --- | --- |
+//! | `change` | from the change of a ConfigMap to the first call that its new content answers |
+//! | `loads` | from a declared component to its first answer, the one to `describe` |
 
 mod change;
 mod loads;

@@ -1,4 +1,21 @@
 //! The checks, by group.
+//!
+//! | module | what it checks |
+//! | --- | --- |
+//! | `describe` | the driver's description of itself |
+//! | `class` | classes are checked before the cloud gets a request |
+//! | `create` | one machine gets one VM |
+//! | `duplicates` | two VMs of one machine, as a double create of another program leaves them |
+//! | `status` | the state of a machine, and machines that do not exist |
+//! | `delete` | a deletion removes the machine's VM, and nobody else's |
+//! | `list` | all of the cluster's machines, each once, and nobody else's |
+//! | `optional` | optional functions of a driver |
+//! | `of_cluster_api` | functions for Cluster API: ids of Nodes, failure domains, resources of Nodes |
+//! | `cloud_trouble` | clouds that lag, refuse, throttle, or lose answers |
+//! | `deadline` | calls of a driver whose cloud hangs |
+//! | `clock` | a host whose clock is off |
+//! | `host` | the hosts that requests of a driver reach |
+//! | `secrets` | values that must stay secret |
 
 mod class;
 mod clock;

@@ -1,5 +1,14 @@
 //! The kit on real components: the drivers of this repository pass, and each broken driver fails its check and no
 //! other.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `sim` | the driver of the simulated cloud, and components that are no drivers |
+//! | `aws` | the driver of EC2 against moto |
+//! | `languages` | one driver in four languages passes the same checks |
+//! | `projects` | new projects of `machinist driver new` pass without an edit |
+//! | `faulty` | each check fails a driver that has its fault |
+//! | `harness` | a run of the kit, and its report |
 
 mod aws;
 mod faulty;

@@ -1,4 +1,14 @@
 //! The objects that a real API server with the definitions of `deploy/crds` accepts and refuses. No host runs.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `accepted` | machine-controller-manager's objects are accepted, however unusual they are |
+//! | `refused` | invalid objects are refused, with the field and the text to write there |
+//! | `stored` | invalid objects that were stored before there were rules can still be written |
+//! | `host_writes` | the writes to Secrets and ConfigMaps that the host's account may send |
+//! | `surface` | the output of `kubectl get`, and the effect of `kubectl scale` |
+//! | `objects` | valid objects, and each thing that can be wrong with one |
+//! | `support` | waits for conditions, and reads manifests |
 
 mod accepted;
 mod host_writes;

@@ -7,6 +7,14 @@
 //!
 //! Its reads may be old, as the caches of the real one are: after [`Autoscaler::lag`] its reads of a group show the
 //! state of that time, until it writes.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `group` | a group of Nodes, which is a MachineDeployment, and its size |
+//! | `instances` | the autoscaler's view of the instances of a group |
+//! | `scale_down` | chooses Machines for deletion, and lowers the size of their group |
+//! | `nodes` | its writes to Nodes: taints before a scale-down, and cordons after it |
+//! | `write` | its updates of whole objects, which the API server refuses if they are stale |
 
 mod group;
 mod instances;

@@ -1,4 +1,9 @@
 //! The clouds that a lab can have, and what is different about them.
+//!
+//! | module | the cloud |
+//! | --- | --- |
+//! | `aws` | EC2, played by moto |
+//! | `sim` | the simulated cloud |
 
 mod aws;
 mod sim;

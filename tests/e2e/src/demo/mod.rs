@@ -1,4 +1,12 @@
 //! The demo: what a user does, in the order in which a user does it, and whether all of it held.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `story` | the story itself, the same on every cloud |
+//! | `stages` | the stages of the story, and the state at every moment of each |
+//! | `cluster_api` | the story of a workload cluster of Cluster API |
+//! | `progress` | the output: a live table on a terminal, plain lines elsewhere |
+//! | `summary` | the result of the demo, and whether it held |
 
 mod cluster_api;
 mod progress;

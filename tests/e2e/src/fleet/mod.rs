@@ -3,6 +3,11 @@
 //!
 //! A watch of one kind shows all of its changes in the order in which the API server stored them. A reader that folds
 //! them one by one has seen each state, however short.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `seen` | a Machine as its status shows it |
+//! | `watch` | a fleet that follows a watch |
 
 mod seen;
 #[cfg(test)]

@@ -1,4 +1,12 @@
 //! Control plane, cloud, kubelets and host, started in order and taken down in order.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `objects` | creates and deletes objects, as a user does |
+//! | `look` | queries and waits of a user |
+//! | `deployments` | MachineDeployments as a user works with them |
+//! | `workloads` | pods, budgets and volumes of a lab with workloads |
+//! | `compiled` | drivers that the hosts of earlier labs have compiled |
 
 mod compiled;
 mod deployments;

@@ -1,4 +1,10 @@
 //! The objects that a user writes.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `aws` | manifests of a user of AWS |
+//! | `deployments` | MachineDeployments of the labs of tests |
+//! | `workloads` | pods and their controllers, budgets and volumes |
 
 pub mod aws;
 pub mod deployments;

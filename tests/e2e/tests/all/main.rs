@@ -1,4 +1,18 @@
 //! The host on a real control plane, end to end. Each test has a lab of its own.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `lives` | Machines, from creation to nothing left |
+//! | `drain` | Machines with pods: their drains, and the budgets and hooks that block these |
+//! | `deployments` | MachineDeployments, with the autoscaler and with manual edits |
+//! | `plugins` | the state of plugins, and the effect of a change of a ConfigMap |
+//! | `safety` | orphan VMs, the operator's freeze, and an API server that is unreachable |
+//! | `aws` | the driver of EC2, against moto behind a proxy |
+//! | `cluster_api` | the infrastructure provider of Cluster API on a real API server |
+//! | `admin` | output for operators, and its limits |
+//! | `commands` | the commands about deployments against a real API server |
+//! | `places` | the names and manifests that the host runs under |
+//! | `scene` | a lab with a host for each test, a few at a time |
 
 mod admin;
 mod aws;

@@ -1,4 +1,17 @@
 //! The proxy: what every request goes through before moto sees it, and every answer before the caller does.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `connection` | requests in, answers out, as their delivery says |
+//! | `handle` | the way of one request |
+//! | `gate` | decides whether a request may pass, from the request, the accounts and the time |
+//! | `launch` | `RunInstances`: one instance for a ClientToken, and the refusals that moto lacks |
+//! | `describe` | reads of instances: moto's answers, shown late where reads lag |
+//! | `prefixes` | `AssignIpv6Addresses` with prefixes, which moto ignores |
+//! | `ledger` | the proxy's own knowledge of instances: tokens, and changes not shown yet |
+//! | `faults` | injected faults: rules, and the choice of one for a request |
+//! | `effects` | the effects of faults on a request and its answer |
+//! | `journal` | the requests so far, and their counts |
 
 mod connection;
 mod describe;

@@ -3,6 +3,14 @@
 //! A parser refuses almost all random bytes in its first line. A sample that is changed in one or two places gets far
 //! into it, so most changes keep the grammar: values, fields, elements and words are replaced, removed, repeated and
 //! exchanged between samples. Some changes break it.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `tree` | changes of JSON and YAML that keep the grammar |
+//! | `markup` | changes of XML by whole elements |
+//! | `words` | changes of texts by words: letters and digits, blanks, single signs |
+//! | `bytes` | changes of any bytes |
+//! | `unusual` | values that parsers often fail on |
 
 mod bytes;
 mod markup;

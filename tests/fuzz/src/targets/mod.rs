@@ -1,4 +1,16 @@
 //! The targets, in the order in which they run.
+//!
+//! | module | input |
+//! | --- | --- |
+//! | `plugins` | input of a writer of ConfigMaps |
+//! | `registry` | answers of a registry |
+//! | `egress` | requests of components, whose secrets travel only where they may |
+//! | `calls` | calls of the shipped drivers, with answers of a lying cloud |
+//! | `objects` | objects of an API server, stored under an older schema |
+//! | `lives` | stored objects for the whole runtime: caches, decisions, effects, statuses |
+//! | `words` | texts in fields and flags that the core reads |
+//! | `user_data` | templates of user data, and Secrets of bootstrap tokens |
+//! | `kubeconfig` | kubeconfigs, as the runtime reads them |
 
 mod calls;
 mod egress;

@@ -1,5 +1,10 @@
 //! One script of requests for an API server in memory and for a real one. `conformance.txt` has the answers of both,
 //! and each is compared with it.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `script` | the requests of the script, by subject |
+//! | `owners` | the questions about owned and scaled objects |
 
 mod owners;
 mod script;

@@ -1,4 +1,4 @@
-//! All kubelets: what happened to them, and what each does next and when.
+//! All kubelets: what happened to them, and what each does next and when. `kubelet` is one of them.
 
 mod kubelet;
 #[cfg(test)]

@@ -3,6 +3,13 @@
 //! A kubelet starts the containers of a pod once the pod's volumes are attached to its Node, and writes that it runs.
 //! When the pod is deleted, the containers get their grace period, the volumes are unmounted and reported as no longer
 //! in use, and the pod is removed. A kubelet that is dead or silent does none of this, and its pods stay.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `fact` | the fields of a pod that a kubelet reads |
+//! | `action` | the actions of kubelets on pods, and their results |
+//! | `slot` | the timetable of due actions |
+//! | `write` | the writes of a kubelet about its pods |
 
 mod action;
 mod fact;

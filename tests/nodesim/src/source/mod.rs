@@ -1,4 +1,9 @@
 //! Where VMs come from.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `simcloud` | the VMs of the simulated cloud |
+//! | `ec2` | the VMs of an EC2 that verifies no signatures, which is moto |
 
 mod ec2;
 mod simcloud;

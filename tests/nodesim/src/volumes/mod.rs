@@ -1,4 +1,9 @@
 //! Volumes: which claims lead to them, and what attaches them to Nodes.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `attacher` | the attachers of all CSI drivers |
+//! | `fact` | the fields of a VolumeAttachment that an attacher reads |
 
 mod attacher;
 mod fact;

@@ -1,4 +1,9 @@
 //! Performs what pods and volumes want done, and follows what happens to them on the API server.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `perform` | sends the requests behind the actions of kubelets and attachers |
+//! | `watch` | follows pods, claims, volumes, Nodes and attachments |
 
 mod perform;
 mod watch;

@@ -1,4 +1,12 @@
 //! The adversaries of the hosts: users, operators and the weather, at random from the seed.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `owners` | the actions of users and of the autoscaler on sets and deployments |
+//! | `wishes` | users who block deletions, preserve Machines, or write invalid ones |
+//! | `names` | Nodes that were left behind, with the names of VMs that have not joined yet |
+//! | `weather` | zones that are cut off, listings that lie, policies that come and go |
+//! | `cluster_api` | Cluster API around the hosts: its core, bootstrap provider, users and moves |
 
 mod cluster_api;
 mod names;

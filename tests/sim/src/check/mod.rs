@@ -2,15 +2,21 @@
 //!
 //! The rules look at the world as it is, never at what a host believes.
 //!
-//! | module | compares with the rules |
+//! | module | what it does |
 //! | --- | --- |
-//! | `machine`, `node`, `owners` | objects of machine-controller-manager's kinds: VMs, Nodes, sets and deployments |
-//! | `infra` | objects of Cluster API: `OneVmForKey` and its other rules |
-//! | `doubt`, `taken` | creates that may have made a VM; VMs that others own |
-//! | `drained`, `hooks`, `workload` | drains, hooks, budgets of pods |
-//! | `gate`, `meltdown`, `verdicts` | freezes, failed Machines at a time, health policies |
-//! | `preservation` | Machines that are kept although they failed |
-//! | `facts`, `rules` | what is known of the world; the rules that need it |
+//! | `facts` | the state of the simulated clusters, learned from each change as it happens |
+//! | `machine`, `node`, `workload` | a Machine, a Node, and pods and volumes as the API server has them |
+//! | `rules` | the rules that always hold: plain functions of the known state and the events |
+//! | `doubt` | creates in clouds without keys: which of them may have made a VM |
+//! | `drained` | no VM is deleted under its pods and volumes, before force |
+//! | `gate` | actions that are forbidden while an API server is away |
+//! | `hooks` | a deletion waits for the hooks of others |
+//! | `meltdown` | not too many Machines are given up at a time, nor those of a silent zone |
+//! | `owners` | MachineSets and MachineDeployments, and their Machines |
+//! | `preservation` | Machines that are preserved, and Nodes that are updated in place |
+//! | `taken` | names of Nodes that are taken by others |
+//! | `verdicts` | policies that only observe change nothing |
+//! | `infra` | MachinistMachines in both management clusters |
 
 mod doubt;
 mod drained;

@@ -1,4 +1,11 @@
 //! The command: what it is asked for, what it says on the way and at the end.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `options` | the options, and the command that repeats one run |
+//! | `way` | runs all seeds, and prints the progress from time to time |
+//! | `cost` | the time and memory of a run |
+//! | `summary` | the last lines of the output |
 
 mod cost;
 mod options;

@@ -1,4 +1,10 @@
 //! The simulated cloud in this process: the model of `simcloud`.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `ask` | sends one request of a driver, and interprets its answer |
+//! | `lies` | listings in which VMs are missing, or carry no marks |
+//! | `seconds` | VMs with the marks of a Machine's VM that no host has created |
 
 mod ask;
 mod lies;

@@ -1,6 +1,20 @@
 //! The target cluster around the hosts: kubelets of the VMs, the controller that notices silent ones, and pods.
 //!
 //! One task does it all, in the order of time. Nodes have no heartbeats: their objects change when Ready does.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `hosts` | processes of hosts: each runs until it crashes, loses leadership, or the run ends |
+//! | `driver` | the driver: the calls of the port, in the words of the cloud |
+//! | `policies` | health policies, native and without a sandbox, with random answers |
+//! | `fleet` | the number of Machines, their classes and their Secret, restored as a MachineSet would |
+//! | `pools` | the same where Machines have owners: a MachineSet, or MachineDeployments |
+//! | `kubelets` | a kubelet for each VM, which joins with the token in its user data |
+//! | `zones` | zones that are cut off: their VMs live, and their kubelets are silent |
+//! | `agents` | updates in place: an agent on each Node, and the writer that ends them |
+//! | `pods` | pods of applications: created, placed, started, ended, created again |
+//! | `volumes` | volumes of claims, attached where their pods are placed |
+//! | `budgets` | the controller of disruption budgets |
 
 mod agents;
 mod budgets;

@@ -2,6 +2,13 @@
 //!
 //! Each seed has its own mixture: some faults are absent, some frequent, so that a rare one is not always hidden behind
 //! a frequent one.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `actions` | the actions of users that a run may have |
+//! | `owners` | the owners of the Machines of a run |
+//! | `cluster_api` | the part of a run that belongs to Cluster API |
+//! | `bugs` | the bugs that can be planted |
 
 mod actions;
 mod bugs;

@@ -1,6 +1,11 @@
 //! Bugs that are put between the host and the world, so that it can be seen that each rule bites.
 //!
 //! They stand at the ports: the host itself is as it is shipped.
+//!
+//! | module | the bugs |
+//! | --- | --- |
+//! | `owners` | in the actions on sets and their Machines |
+//! | `cluster_api` | in the writes to MachinistMachines |
 
 mod cluster_api;
 mod owners;

@@ -1,4 +1,18 @@
 //! The model: all of the cloud's state, changed by calls and by time alone.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `directory` | the callers, and their permissions |
+//! | `create` | creates a VM: at most one for a key, and only within quota and capacity |
+//! | `act` | reads and changes VMs that exist |
+//! | `vm`, `vms` | a VM and its console; all VMs, with indexes and counts |
+//! | `volumes` | volumes, whose reads do not lag |
+//! | `lifecycle` | the effects of time on VMs |
+//! | `keys` | idempotency keys: the request and the result of each |
+//! | `paging` | cursors and page sizes |
+//! | `faults`, `fault_book` | rules of faults as the admin API has them, and the faults of each call |
+//! | `journal` | the deltas of the cloud, for readers that follow it |
+//! | `admin` | the admin functions for tests and the node simulator |
 
 mod act;
 mod admin;

@@ -1,4 +1,9 @@
 //! The model behind HTTP, on threads of its own.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `connection` | requests in, the model's answers out, as the model says they arrive |
+//! | `stream` | `GET /admin/vms/stream`: the cloud's deltas, one JSON object a line |
 
 mod connection;
 mod stream;

@@ -1,4 +1,10 @@
 //! VMs on the wire: what requests carry and what answers show.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `answer` | answers: bytes, their delay, and whether they arrive |
+//! | `error` | the error answers of the cloud |
+//! | `volumes` | volumes in requests and answers |
 
 pub(crate) mod answer;
 pub(crate) mod error;

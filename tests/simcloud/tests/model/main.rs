@@ -1,4 +1,13 @@
 //! The model under simulated time: what each call promises.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `vms` | the life of a VM, its tags, tokens, reboots and events |
+//! | `keys` | a key never gives two VMs |
+//! | `lag` | reads show changes late, and keys are known at once |
+//! | `paging` | paging returns each VM that stays exactly once |
+//! | `volumes` | volumes attach once, and leave with their VM unless they are kept |
+//! | `faults` | errors before and after the commit, spoiled answers, capacity and quota |
 
 mod faults;
 mod keys;

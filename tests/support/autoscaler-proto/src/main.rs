@@ -1,5 +1,6 @@
 //! Generates the code of the messages in `host/autoscaler/proto` into `host/autoscaler/src/generated`, without
-//! `protoc`. `cargo xtask generate` runs it.
+//! `protoc`. `cargo xtask generate` runs it. `published` tests that the names and numbers are
+//! those of cluster-autoscaler.
 
 use std::path::{Path, PathBuf};
 

@@ -4,6 +4,15 @@
 //! rights; [`Managers`] runs core and bootstrap provider under accounts of their own, with their webhooks; and
 //! [`Clusterctl`] runs commands as a user does. Managers end when they are dropped, and with the thread that started
 //! them.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `programs` | builds the programs |
+//! | `install` | applies the definitions and rights |
+//! | `manager` | the managers of core and kubeadm bootstrap provider as processes |
+//! | `webhooks` | webhooks that an API server reaches by an address instead of a Service |
+//! | `clusterctl` | `clusterctl` as a user types it |
+//! | `repository` | the repository that `clusterctl` installs Machinist from |
 
 mod clusterctl;
 mod install;

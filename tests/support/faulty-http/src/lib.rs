@@ -4,6 +4,13 @@
 //! [`AnswerBody`] have these forms. [`Upstream`] forwards requests to a real server. [`ServerThread`] runs a server
 //! beside a test that blocks, or that pauses tokio's time. Each crate has its own rules for which request gets which
 //! fault.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `serve` | a server that gives each request to a function |
+//! | `body` | bodies of answers: whole, broken off, or without end |
+//! | `upstream` | the real server behind a proxy |
+//! | `thread` | servers on threads of their own |
 
 mod body;
 mod serve;

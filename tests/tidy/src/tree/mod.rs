@@ -1,4 +1,11 @@
 //! The files of the repository, and their parts: comments, prose, crates, and Rust code.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `packages` | the crates and packages of the tree |
+//! | `rust` | the outline of a Rust file |
+//! | `comments` | comments and identifiers of a source file, in each language |
+//! | `prose` | the prose of documents and comments, in Markdown's blocks |
 
 pub mod comments;
 pub mod packages;

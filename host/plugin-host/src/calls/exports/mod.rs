@@ -1,6 +1,6 @@
 //! The exports of the contract. Each has a row of [`questions`], and an [`Ask`] that says how it is asked, how its
 //! answer becomes core's, and how it is read back from a recording. An export that a driver may leave out also has a
-//! row in [`crate::calls::bindings::optional`].
+//! row in [`crate::calls::bindings::optional`]. `of_cluster_api` has the exports that only Cluster API needs.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

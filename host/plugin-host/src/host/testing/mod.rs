@@ -1,4 +1,5 @@
 //! Parts behind the interface of this crate, for the tests, benchmarks and fuzz targets of this repository.
+//! [`fuzz`] has the parsers behind a call, a request or a file, as functions of bytes.
 
 pub mod fuzz;
 

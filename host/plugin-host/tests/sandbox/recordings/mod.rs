@@ -1,4 +1,13 @@
 //! Calls that are recorded, and recordings that are played.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `aws` | a life of an instance of EC2, recorded against the emulator |
+//! | `bad` | files that are no recordings, and recordings that cannot be played |
+//! | `playing` | results of a replay: equal, or the differences |
+//! | `regression` | recordings beside the drivers: each driver still does the same |
+//! | `secrecy` | no value of a secret is in a recording |
+//! | `storing` | the folder of recordings, their number, and that no call waits for them |
 
 mod aws;
 mod bad;

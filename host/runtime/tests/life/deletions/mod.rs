@@ -1,4 +1,12 @@
 //! Deletions with pods, hooks, force and missing prerequisites.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `pods` | the Node is drained first, forced or not |
+//! | `hooks` | hooks of others block the drain and the deletion of the VM |
+//! | `missing` | deletions without their class, their Secret or their VM |
+//! | `requests` | the requests, Events and statuses of a deletion |
+//! | `taken_over` | deletions that another controller, or a host that crashed, has begun |
 
 mod hooks;
 mod missing;

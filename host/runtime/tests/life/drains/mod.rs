@@ -1,4 +1,15 @@
 //! Nodes that are drained before their VMs are deleted.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `pods` | drains of pods without volumes: evictions, budgets, refusals |
+//! | `volumes` | pods with volumes, one after another |
+//! | `force` | drains that delete pods and attachments without waiting |
+//! | `in_place` | Nodes that are drained for an update in place |
+//! | `preserved` | Nodes of failed Machines that are preserved |
+//! | `frozen` | drains for updates and preservation during a freeze |
+//! | `many_drains` | hundreds of drains at a time |
+//! | `workload` | pods that end on request, and volumes that are detached and attached |
 
 mod force;
 mod frozen;

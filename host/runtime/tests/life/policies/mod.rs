@@ -1,4 +1,9 @@
 //! Health policies: they observe or decide, and a broken one affects nothing else.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `reboots` | VMs that policies reboot: how many at a time, and when none |
+//! | `stub` | policies that answer as a test wants, and record their questions |
 
 pub(crate) mod reboots;
 pub(crate) mod stub;

@@ -1,4 +1,10 @@
 //! The fields of a class: MCM's providerSpec for AWS.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `disks` | the volumes of a launch |
+//! | `interfaces` | the network interfaces of a launch |
+//! | `options` | market, capacity reservation, metadata service, processor, placement |
 
 use machinist_sdk::driver::{Class, Code, DriverError, Failure, quoted_up_to as quoted};
 

@@ -1,5 +1,12 @@
 //! The commands about deployments against a real API server. Sets, Machines and statuses are written by hand, so that
 //! each moment of a rollout lasts for as long as the test needs.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `rollout` | the command `machinist rollout` |
+//! | `tree` | the command `machinist tree` |
+//! | `plugin` | the program under the names by which kubectl calls it |
+//! | `fleet` | deployments, sets and Machines that no controller reconciles |
 
 mod fleet;
 mod plugin;

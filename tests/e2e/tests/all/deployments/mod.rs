@@ -1,4 +1,13 @@
 //! MachineDeployments: what the autoscaler does with them, and what people should not.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `autoscaler` | scale-ups and scale-downs of the autoscaler, and races of both |
+//! | `rollout` | the autoscaler while a deployment is rolled |
+//! | `exhausted` | a cloud without capacity: the autoscaler gives up what cannot be created |
+//! | `externalgrpc` | the program serves cluster-autoscaler by its interface for external providers |
+//! | `by_hand` | manual edits while a deployment works |
+//! | `bad_input` | deployments that contradict themselves or each other |
 
 mod autoscaler;
 mod bad_input;

@@ -1,4 +1,12 @@
 //! Machines with pods on them: what leaves, what stays, what holds a drain, and what ends it.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `graceful` | a drain that nothing blocks |
+//! | `budgets` | PodDisruptionBudgets block a drain, and it says which, and until when |
+//! | `hooks` | hooks block a deletion at the two places that Cluster API has for them |
+//! | `volumes` | pods with volumes move one at a time, each volume before the next pod |
+//! | `forced` | pods are forced on request or after the time limit, and volumes are released |
 
 mod budgets;
 mod forced;

@@ -1,4 +1,20 @@
 //! Where the state of plugins shows, and what a change of a ConfigMap does.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `swaps` | a driver is swapped while it is called, and no call notices |
+//! | `side_by_side` | several drivers in one host, several versions of one, and classes that pin theirs |
+//! | `trial` | a new version on trial, promoted and withdrawn, with an administrator's commands |
+//! | `sources` | plugins from a directory and a registry, and the signers that are trusted there |
+//! | `push` | `machinist plugin push` and `inspect` against a real control plane |
+//! | `parts` | missing, doubled or mixed parts are rejected, and the version before serves on |
+//! | `compiling` | a slow compilation costs the host neither its memory nor its leadership |
+//! | `policies` | health policies: from a ConfigMap to an opinion, a reboot and a replacement |
+//! | `record` | calls that a host records, and `machinist driver replay` of them |
+//! | `egress` | requests that a driver may not send: refused, counted, reported on its ConfigMap |
+//! | `bad_plugins` | bad content in a plugin's ConfigMap is rejected with its reason |
+//! | `hostile` | drivers that break: each call ends at its limit, and no other driver notices |
+//! | `hostile_servers` | servers that no driver should trust |
 
 pub(crate) mod bad_plugins;
 pub(crate) mod compiling;

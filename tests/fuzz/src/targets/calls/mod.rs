@@ -1,4 +1,10 @@
 //! Calls of the shipped drivers, natively: settings, class, Machine and the answers of the cloud out of one recording.
+//!
+//! | module | input |
+//! | --- | --- |
+//! | `ec2` | answers of EC2: XML of a cloud that lies |
+//! | `guest` | answers of drivers to calls of the host |
+//! | `recording` | recordings, and their player |
 
 pub(super) mod ec2;
 pub(super) mod guest;

@@ -1,4 +1,11 @@
 //! Requests of components: secrets travel only where they may.
+//!
+//! | module | input |
+//! | --- | --- |
+//! | `url` | URLs of requests: the host sends exactly what it has checked |
+//! | `scrubber` | answers with a value that a cloud spells in any way |
+//! | `token` | answers of token services |
+//! | `pace` | answers of clouds about pace, clocks and keys |
 
 pub(super) mod pace;
 pub(super) mod scrubber;

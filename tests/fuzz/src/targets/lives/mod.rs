@@ -1,4 +1,5 @@
 //! Objects that somebody has stored, in the hands of the whole runtime: caches, deciders, effects and statuses.
+//! `ports` is a cloud that answers as the input says.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! The VMs of an EC2 that verifies no signatures, which is moto.
 //!
 //! Each round asks which instances run, which is cheap even for a thousand; details are read once an instance.
+//! `answer` parses the answers.
 
 mod answer;
 

@@ -1,4 +1,12 @@
 //! MachineSets and MachineDeployments, and what must hold between them and their Machines.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `facts` | sets and deployments as the API server has them |
+//! | `machines` | the actions of hosts on Machines that have an owner |
+//! | `sets` | the actions of hosts on sets and deployments |
+//! | `handed` | texts that hosts write into the specs of Machines and the templates of sets |
+//! | `past` | the past values of something, with their times |
 
 mod facts;
 mod handed;

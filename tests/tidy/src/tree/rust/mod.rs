@@ -1,4 +1,9 @@
 //! The outline of a Rust file: its documentation, types, and the paths by which it names items of its crate.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `sources` | the sources of a crate or of an integration test, with their modules |
+//! | `paths` | paths from the root of a crate, or relative to a module |
 
 mod paths;
 pub mod sources;
@@ -11,6 +16,10 @@ use super::File;
 /// The parts of a file that checks of the layout and of documentation need.
 #[derive(Debug, Default)]
 pub struct Outline {
+    /// The documentation of the file itself.
+    pub head: String,
+    /// The modules that the file declares, those inside of other items aside.
+    pub modules: Vec<ChildModule>,
     pub docs: Vec<Doc>,
     pub types: Vec<TypeName>,
     pub paths: Vec<CratePath>,
@@ -49,6 +58,14 @@ pub struct CratePath {
     pub alias: Option<String>,
 }
 
+/// The declaration of a module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildModule {
+    pub line: usize,
+    pub name: String,
+    pub has_own_file: bool,
+}
+
 /// A module for tests in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestFile {
@@ -69,7 +86,9 @@ pub fn outline(file: &File) -> syn::Result<Outline> {
     let syntax = syn::parse_file(file.text.as_deref().unwrap_or_default())?;
     let mut reader = OutlineReader::default();
     reader.visit_file(&syntax);
-    Ok(reader.outline)
+    let head: Vec<String> = syntax.attrs.iter().filter_map(|it| name_value(it, "doc")).collect();
+    let modules = syntax.items.iter().filter_map(child_module).collect();
+    Ok(Outline { head: head.join("\n"), modules, ..reader.outline })
 }
 
 #[derive(Default)]
@@ -183,6 +202,12 @@ impl OutlineReader {
             alias,
         }));
     }
+}
+
+fn child_module(item: &Item) -> Option<ChildModule> {
+    let Item::Mod(module) = item else { return None };
+    let name = module.ident.to_string();
+    Some(ChildModule { line: line(&module.ident), name, has_own_file: module.content.is_none() })
 }
 
 fn attributes(item: &Item) -> &[Attribute] {

@@ -50,6 +50,16 @@ fn paths_are_found_in_uses_code_macros_and_attributes() {
 }
 
 #[test]
+fn the_head_and_the_modules_of_a_file_are_found() {
+    let text = "//! A.\n//!\n//! `b`\n#![no_std]\npub mod b;\nmod c {\n    mod d;\n}\n/// E.\n#[cfg(test)]\nmod e;\n";
+    let outline = outline_of(text);
+    assert_eq!(outline.head, " A.\n\n `b`");
+    let found: Vec<(usize, &str, bool)> =
+        outline.modules.iter().map(|it| (it.line, it.name.as_str(), it.has_own_file)).collect();
+    assert_eq!(found, [(5, "b", true), (6, "c", false), (11, "e", true)]);
+}
+
+#[test]
 fn files_of_tests_are_found() {
     let text = "#[cfg(test)]\nmod tests;\nmod a;\n#[cfg(test)]\n#[path = \"b_tests.rs\"]\nmod b;\n";
     let found = outline_of(text).test_files;

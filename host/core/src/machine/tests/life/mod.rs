@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `join` | joining, and its timeout |
 //! | `health` | Running, Unknown, Failed, and the health timeout |
-//! | `looks` | queries of VMs in service |
+//! | `vm_checks` | queries of VMs in service |
 //! | `policies` | opinions of health policies |
 //! | `preservation` | preservation before a Node exists |
 //! | `replacing` | permits and silent zones |

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `choice` | surplus, failed and chosen Machines |
 //! | `preservation` | failed Machines that are kept |
-//! | `order` | which Machine is deleted first |
+//! | `priority` | which Machine is deleted first |
 
 pub(crate) mod choice;
 pub(crate) mod preservation;

@@ -1,4 +1,17 @@
 //! Deployments: created, scaled, rolled out, rolled back and deleted.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `scaling` | deployments that are created and scaled |
+//! | `rolling` | rollouts: the bounds hold at every moment |
+//! | `rollback` | rollbacks to earlier templates |
+//! | `in_place` | rollouts that keep the VMs |
+//! | `nodes` | labels and annotations of Nodes during a rollout |
+//! | `autoscaler` | the autoscaler's requests for fewer Machines, and for which |
+//! | `deletion` | deployments that are deleted, with or without their sets |
+//! | `invalid` | invalid deployments, and sets that others edit |
+//! | `faults` | rollouts while servers, watches and kubelets fail, and during a freeze |
+//! | `crashes` | hosts that crash between any two requests, and the next one, which continues |
 
 mod autoscaler;
 mod crashes;

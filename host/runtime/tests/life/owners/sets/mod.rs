@@ -1,4 +1,16 @@
 //! MachineSets from creation to deletion.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `counts` | how many Machines a set creates, deletes and replaces |
+//! | `template` | settings that a template passes on to existing Machines |
+//! | `owners` | owners of Machines: adoption and release |
+//! | `deletion` | sets that are deleted, with or without their Machines |
+//! | `freeze` | a set with far too many Machines creates no more |
+//! | `invalid` | invalid sets, and sets that cannot reach their number |
+//! | `unreadable` | Machines that cannot be decoded affect nothing else |
+//! | `stale_caches` | Machines that are gone and that the caches still show |
+//! | `crashes` | hosts that crash between any two requests, and servers that fail |
 
 mod counts;
 mod crashes;

@@ -1,4 +1,10 @@
 //! The folder `deploy/`, as a cluster, the host and a builder of images read it.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `server` | the answers of an API server to the manifests, and of the host to its arguments |
+//! | `samples` | samples grant what the drivers ask for, are taken by them, and make a Node |
+//! | `container` | the container file fits the rest of the tree |
 
 mod container;
 mod samples;
