@@ -6,7 +6,7 @@ use crate::value::id::PluginName;
 
 use super::opinion::{Action, Mode, Opinion, PolicyVerdict};
 
-/// What all policies together say of a Machine.
+/// The joint opinion of all policies about a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     pub health: Health,

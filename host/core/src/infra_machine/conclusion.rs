@@ -161,10 +161,11 @@ impl InfraConclusion {
         Self { status, reason, message, wake }
     }
 
-    /// Ends a reconcile in which nothing may be done. `Ready` stays as it was. Without one, tools would take the object
-    /// for done.
+    /// Ends a reconcile in which nothing may be done. `Ready` stays as it was. A machine that has not begun gets one:
+    /// tools would take it for done.
     pub(super) fn paused(view: &InfraMachineView, message: String) -> Self {
-        let ready = view.reported.is_none().then_some(ConditionStatus::False);
+        let has_begun = view.reported.is_some() || view.machine.machine.provider_id.is_some();
+        let ready = (!has_begun).then_some(ConditionStatus::False);
         let status = InfraStatus { is_paused: true, ready, ..InfraStatus::default() };
         Self { status, reason: InfraReason::Paused, message, wake: Requeue::Resync }
     }

@@ -357,7 +357,13 @@ fn while_paused_nothing_happens_in_any_state_deletion_included() {
             let view = InfraMachineView { paused: Some(cause.clone()), ..view.clone() };
             let (effects, end) = run(&view, |_| None);
             assert_eq!((effects, end.wake), (Vec::new(), Requeue::Resync));
-            assert_eq!((end.status.is_paused, end.status.ready), (true, None), "Ready stays as it was");
+            // Ready stays as it was; without one the object would count as done.
+            let ready = view.machine.machine.provider_id.is_none().then_some(ConditionStatus::False);
+            assert_eq!((end.status.is_paused, end.status.ready), (true, ready));
+            let reported =
+                ReportedReady { status: ConditionStatus::Unknown, reason: None, message: "so".into() };
+            let view = InfraMachineView { reported: Some(reported), ..view };
+            assert_eq!(run(&view, |_| None).1.status.ready, None);
         }
     }
 }
@@ -427,7 +433,8 @@ fn ready_is_unknown_after_a_look_that_failed_until_one_succeeds() {
             matches!(effect, MachineEffect::ProbeVm).then(|| MachineOutcome::ProbeVm(Err(error())))
         }
     };
-    let rows: [(fn() -> CallError, &str); 4] = [
+    type Failure = fn() -> CallError;
+    let rows: [(Failure, &str); 4] = [
         (|| guest(Code::Unavailable), "InstanceStateUnknown"),
         (|| guest(Code::Unauthenticated), "CredentialsRejected"),
         (|| guest(Code::OutOfRange), "SeveralInstances"),

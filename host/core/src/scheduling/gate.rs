@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-/// What makes a freeze necessary.
+/// The condition that makes a freeze necessary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FreezeReason {
     /// The control cluster's API server does not answer: the cached Machines are out of date.

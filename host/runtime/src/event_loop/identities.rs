@@ -31,7 +31,8 @@ type User = (&'static str, ObjectKey);
 const MACHINE: &str = "MachinistMachine";
 const CLUSTER: &str = "MachinistCluster";
 
-/// Objects by the credentials that they name, or that are noted with their keys, while they have our finalizer. Follows the caches.
+/// Objects by the credentials that they name, or that are noted with their keys, while they have our finalizer.
+/// Follows the caches.
 #[derive(Debug, Default)]
 pub(super) struct IdentityIndex {
     users: Groups<Named, User>,

@@ -18,13 +18,15 @@ use machinist_api::infrastructure::MachinistMachine;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::machines::{HEARTBEAT, Requests, stop};
+use crate::drains::still;
+use crate::machines::{HEARTBEAT, Requests, requests, stop};
 use crate::times::Times;
 
 const TEAM: &str = "team";
 /// Only what is stuck shows nothing for so long, however slow the machine.
 const STUCK: Duration = Duration::from_secs(180);
 const CALLED: Duration = Duration::from_secs(10);
+const STILL: Duration = Duration::from_secs(120);
 
 /// The figures of MachinistMachines with core.
 #[derive(Clone, Debug)]
@@ -42,6 +44,9 @@ pub(crate) struct CoreFigures {
     /// Memory of the host before the first machine, and its most.
     pub(crate) idle_bytes: u64,
     pub(crate) peak_bytes: u64,
+    /// Requests a second while nothing happens, beside those of Leases, and for how long that was counted.
+    pub(crate) idle_requests_a_second: f64,
+    pub(crate) idle_time: Duration,
 }
 
 /// Requests of a manager of Cluster API, as its own metrics count them.
@@ -88,6 +93,9 @@ pub(crate) async fn measure(machines: usize) -> Result<CoreFigures> {
     ensure!(share.len() == machines, "{} of {machines} have a share", share.len());
     let last = |times: &mut dyn Iterator<Item = Instant>| times.max().map(|at| at.duration_since(started));
     let peak_bytes = process_usage(host.pid())?.peak_rss_bytes;
+    eprintln!("nothing, for {STILL:?}");
+    requests::when_idle(&host).await?;
+    let (idle_requests_a_second, _) = still(&host, STILL).await?;
     stop(host).await?;
     Ok(CoreFigures {
         machines,
@@ -99,6 +107,8 @@ pub(crate) async fn measure(machines: usize) -> Result<CoreFigures> {
         kubeadm: kubeadm.since(kubeadm_before),
         idle_bytes,
         peak_bytes,
+        idle_requests_a_second,
+        idle_time: STILL,
     })
 }
 

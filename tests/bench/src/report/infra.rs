@@ -69,5 +69,11 @@ impl Report for CoreFigures {
         let (idle, peak) = (megabytes(self.idle_bytes), megabytes(self.peak_bytes));
         let memory = format!("**{peak:.1} MB** ({idle:.1} MB before the first of them)");
         page.figure("peak memory of the host", memory);
+        let requests = self.idle_requests_a_second;
+        page.at_most(
+            format!("API requests a second with all of them, in {:.0} s without work", secs(self.idle_time)),
+            format_args!("**{requests:.3}**, those of Leases left out"),
+            (IDLE_REQUESTS_A_SECOND, requests),
+        );
     }
 }

@@ -26,16 +26,19 @@ async fn a_new_project_in_rust_passes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "nightly: half a minute; the example in this language passes the kit on each change"]
 async fn a_new_project_in_go_passes() {
     a_new_project_passes(Language::Go).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "nightly: half a minute; the example in this language passes the kit on each change"]
 async fn a_new_project_in_javascript_passes() {
     a_new_project_passes(Language::JavaScript).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "nightly: half a minute; the example in this language passes the kit on each change"]
 async fn a_new_project_in_python_passes() {
     a_new_project_passes(Language::Python).await;
 }

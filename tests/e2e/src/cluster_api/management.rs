@@ -111,8 +111,13 @@ fn typed(plugin: &ConfigMap) -> Result<Value> {
 
 /// Installs the kinds, rights and policies of `deploy/clusterctl`.
 pub async fn install_provider(plane: &ControlPlane) -> Result<()> {
+    install_folders(plane, &["crds", "rbac", "policies"]).await
+}
+
+/// Installs these folders of `deploy/clusterctl`.
+pub async fn install_folders(plane: &ControlPlane, folders: &[&str]) -> Result<()> {
     let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/clusterctl");
-    for folder in ["crds", "rbac", "policies"] {
+    for folder in folders {
         let applied = plane.apply_path(deploy.join(folder)).await;
         applied.with_context(|| format!("failed to apply deploy/clusterctl/{folder}"))?;
     }

@@ -13,5 +13,5 @@ pub mod objects;
 mod workload;
 
 pub use graph::{Graph, rests};
-pub use management::{Elsewhere, Management, credentials, install_provider, plane_options};
+pub use management::{Elsewhere, Management, credentials, install_folders, install_provider, plane_options};
 pub use workload::{Workload, WorkloadView};

@@ -16,15 +16,14 @@ fn metadata(namespace: &str, name: &str) -> Value {
     json!({ "name": name, "namespace": namespace })
 }
 
-/// A Cluster with a control plane that somebody else runs at this port of loopback.
-pub fn cluster(namespace: &str, name: &str, port: u16) -> Value {
+/// A Cluster with a control plane that somebody else runs. Core takes its endpoint from the MachinistCluster.
+pub fn cluster(namespace: &str, name: &str) -> Value {
     json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2",
         "kind": "Cluster",
         "metadata": metadata(namespace, name),
         "spec": {
             "clusterNetwork": { "pods": { "cidrBlocks": ["192.168.0.0/16"] } },
-            "controlPlaneEndpoint": { "host": "127.0.0.1", "port": port },
             "controlPlaneRef": reference("controlplane.machinist.dev", "ExternalControlPlane", name),
             "infrastructureRef": reference(INFRASTRUCTURE, "MachinistCluster", name),
         },
@@ -41,13 +40,14 @@ pub fn external_control_plane(namespace: &str, name: &str) -> Value {
     })
 }
 
-/// The infrastructure of a Cluster: which credentials its machines use.
-pub fn machinist_cluster(namespace: &str, name: &str, identity: &Value) -> Value {
+/// The infrastructure of a Cluster: which credentials its machines use, and the port of loopback that its API server
+/// has.
+pub fn machinist_cluster(namespace: &str, name: &str, identity: &Value, port: u16) -> Value {
     json!({
         "apiVersion": format!("{INFRASTRUCTURE}/v1alpha1"),
         "kind": "MachinistCluster",
         "metadata": metadata(namespace, name),
-        "spec": { "identityRef": identity },
+        "spec": { "identityRef": identity, "controlPlaneEndpoint": { "host": "127.0.0.1", "port": port } },
     })
 }
 

@@ -80,9 +80,9 @@ impl Workload {
         put(objects::external_control_plane(namespace, name)).await?;
         let workload = Self::of(namespace, name, client);
         workload.initialize_control_plane().await?;
-        put(objects::machinist_cluster(namespace, name, &json!({ "kind": "Secret", "name": "account" })))
-            .await?;
-        put(objects::cluster(namespace, name, port_of(workloads)?)).await?;
+        let account = json!({ "kind": "Secret", "name": "account" });
+        put(objects::machinist_cluster(namespace, name, &account, port_of(workloads)?)).await?;
+        put(objects::cluster(namespace, name)).await?;
         put(objects::machine_template(namespace, "small", provider, spec)).await?;
         put(objects::kubeadm_template(namespace, "join")).await?;
         workload.cluster_condition("InfrastructureReady", "True").await?;

@@ -3,7 +3,7 @@
 use machinist_api::infrastructure::MachinistRemediation;
 use machinist_api::infrastructure::remediation::{MachinistRemediationStatus, REMEDIATED};
 use machinist_core::infra_machine::remediation::RemediationReason;
-use machinist_core::value::words::Severity;
+use machinist_core::machine::Severity;
 
 use super::reasons::Names;
 use crate::explain::explanation::{Link, LinkState};

@@ -50,6 +50,11 @@ reasons! {
 }
 
 impl RemediationReason {
+    /// Parses the word of a condition or an Event.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+
     /// The status of condition `Remediated`.
     pub fn status(self) -> ConditionStatus {
         match self {

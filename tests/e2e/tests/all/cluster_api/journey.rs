@@ -3,19 +3,48 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
-use e2e::cluster_api::Workload;
+use e2e::cluster_api::{Elsewhere, Workload};
 use e2e::{Cloud, Host, Lab, LiveVm, eventually};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 
 use super::scene::{
-    Sim, ends, managed, one_vm_each, options, put_large_template, vms_of_kept_machines, workload,
+    Sim, ends, lab, managed, one_vm_each, options, put_large_template, vms_of_kept_machines, workload,
+    workload_from,
 };
+use crate::scene::{SIM, turn};
 
 #[tokio::test]
 async fn a_workload_cluster_is_made_scaled_rolled_and_deleted() {
     managed::<Sim>(options(), async |lab, _, host| life(lab, host, 6).await).await;
+}
+
+/// As in production: the Nodes join an API server that neither core's objects nor the host are on.
+#[tokio::test]
+#[ignore = "nightly: a minute; the move takes a cluster to another management cluster as well"]
+async fn a_workload_cluster_has_an_api_server_of_its_own() {
+    let _turn = turn().await;
+    let lab = lab::<Sim>(options()).await;
+    apart(&lab).await.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+async fn apart(lab: &Lab) -> Result<()> {
+    let there = Elsewhere::start(&lab.cloud.plugin(&SIM)?).await?;
+    let lived = async {
+        let workload = workload_from(lab, &there.plane).await?;
+        workload.deploy(&there.plane, 2).await?;
+        workload.has(2, "small").await?;
+        let nodes = async |client| {
+            let nodes = Api::<Node>::all(client).list(&ListParams::default()).await?;
+            anyhow::Ok(nodes.items.len())
+        };
+        let counts = (nodes(lab.client.clone()).await?, nodes(there.plane.client()?).await?);
+        ensure!(counts == (2, 0), "Nodes of workload and management cluster: {counts:?}");
+        ends(lab, &workload).await
+    };
+    let lived: Result<()> = lived.await;
+    lived.map_err(|error| error.context(there.management.logs()).context(there.host.log_end()))
 }
 
 /// Three machines in the second failure domain, `most`, two; a roll of these; none.

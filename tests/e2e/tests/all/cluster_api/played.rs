@@ -3,13 +3,18 @@
 use anyhow::{Context, Result, ensure};
 use e2e::cluster_api::objects;
 use e2e::{Cloud as _, Lab, LabOptions, eventually, manifests};
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use machinist_api::infrastructure::names::annotations;
 use machinist_api::infrastructure::{MachinistCluster, MachinistMachine, MachinistMachineTemplate};
 use serde_json::{Value, json};
 
-use super::played_core::{TEAM, add_cluster, add_machine, add_machine_with, all, install, provide_cluster};
+use super::played_core::{
+    TEAM, add_cluster, add_machine, add_machine_with, all, install, install_for_one_namespace,
+    provide_cluster,
+};
 use crate::scene::{SIM, hosted, is_gone, runs, turn};
 
 pub(super) fn provider_spec() -> Value {
@@ -98,6 +103,36 @@ async fn a_machine_of_cluster_api_lives_beside_one_of_mcm_with_one_vm_each() {
         ensure!(errors.is_empty(), "{errors:?}");
         let metrics = host.metrics().await?;
         ensure!(metrics.sum("machinist_pass_panics_total", &[]) == 0.0, "no pass panicked");
+        lab.clear().await
+    })
+    .await;
+}
+
+/// Under Roles of one namespace, without the ClusterRole: nothing of another namespace is read or written.
+#[tokio::test]
+async fn a_host_serves_one_namespace_with_rights_for_no_other() {
+    let _turn = turn().await;
+    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
+    install_for_one_namespace(&lab).await.expect("the kinds are installed");
+    hosted(&lab.host_options().with(&["--cluster-api=team"]), async |process| {
+        lab.install_driver(&SIM).await?;
+        let client = &lab.client;
+        add_cluster(client, &token(&lab)?).await?;
+        provide_cluster(client).await?;
+        let spec = json!({ "provider": "sim", "providerSpec": provider_spec() });
+        add_machine(client, "vm", &spec).await?;
+        provided(&lab, "vm").await?;
+        let host = control_plane::client_from(lab.host_kubeconfig()).await?;
+        let elsewhere = Api::<Secret>::namespaced(host, "default").get("anything").await;
+        ensure!(matches!(&elsewhere, Err(kube::Error::Api(status)) if status.code == 403), "{elsewhere:?}");
+        all::<MachinistMachine>(client).delete("vm", &DeleteParams::default()).await?;
+        eventually("the machine is gone", async || {
+            Ok(all::<MachinistMachine>(client).get_opt("vm").await?.is_none().then_some(()))
+        })
+        .await?;
+        ensure!(lab.cloud.live_vms().is_empty(), "no VM is left");
+        let errors = process.log_lines("ERROR");
+        ensure!(errors.is_empty(), "{errors:?}");
         lab.clear().await
     })
     .await;

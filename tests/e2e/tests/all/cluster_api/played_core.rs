@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use e2e::Lab;
-use e2e::cluster_api::install_provider;
+use e2e::cluster_api::{install_folders, install_provider};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use machinist_api::infrastructure::cluster_api::{OwnerCluster, OwnerMachine};
@@ -28,6 +28,14 @@ pub(super) async fn install(lab: &Lab) -> Result<()> {
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": TEAM } });
     lab.plane.apply(&namespace.to_string()).await?;
     Ok(())
+}
+
+/// As above, with rights for [`TEAM`] alone.
+pub(super) async fn install_for_one_namespace(lab: &Lab) -> Result<()> {
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": TEAM } });
+    lab.plane.apply(&namespace.to_string()).await?;
+    install_folders(&lab.plane, &["crds", "rbac-one-namespace", "policies"]).await?;
+    install_core(lab, &[("machines", "Machine"), ("clusters", "Cluster")]).await
 }
 
 /// Installs kinds of Cluster API's core by plural and kind, without their schemas.

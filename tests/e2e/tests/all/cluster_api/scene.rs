@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use control_plane::ControlPlane;
 use e2e::cluster_api::{Management, Workload, credentials, objects, plane_options};
 use e2e::{Cloud, Host, Lab, LabOptions};
 use kube::ResourceExt;
@@ -64,11 +65,16 @@ pub(super) async fn install_driver<C: Cloud>(lab: &Lab<C>) -> Result<()> {
     lab.install_driver(&driver).await
 }
 
-/// Cluster `shop`, whose Nodes register with the lab's own API server.
+/// Cluster `shop`, whose Nodes register with the lab's own API server, where its objects are, too.
 pub(super) async fn workload<C: Cloud>(lab: &Lab<C>) -> Result<Workload> {
+    workload_from(lab, &lab.plane).await
+}
+
+/// Cluster `shop`, whose Nodes register with the lab's own API server, and whose objects are in another one.
+pub(super) async fn workload_from<C: Cloud>(lab: &Lab<C>, management: &ControlPlane) -> Result<Workload> {
     let (provider, spec) = (provider(&lab.cloud)?, lab.cloud.specification());
     let credentials = credentials(&lab.cloud)?;
-    let planes = (&lab.plane, &lab.plane);
+    let planes = (management, &lab.plane);
     Workload::create(planes, (TEAM, "shop"), (&provider, &spec, &credentials)).await
 }
 

@@ -192,7 +192,7 @@ fn without_class_or_driver_the_vm_cannot_be_removed_and_the_machine_says_so() {
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            ClassMissing: MachineClass worker does not exist, so the VM cannot be removed: create it again; where that cannot be mended and VM sim://1 is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true
+            ClassMissing: MachineClass worker does not exist, so the VM cannot be removed: create it again; where that cannot be mended and VM sim://1 is gone for certain, annotate this object with machinist.dev/vm-is-gone=true
             status: Delete Failed Deleting(VmDeletionRefused { error: "MachineClass worker does not exist, so the VM cannot be removed: create it again" }), Drained=True Drained (all pods have gone)
             retry from 5s to 10m0s
         "#]],
@@ -203,7 +203,7 @@ fn without_class_or_driver_the_vm_cannot_be_removed_and_the_machine_says_so() {
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            DriverNotReady: plugin sim is not ready: Rejected; where that cannot be mended and VM sim://1 is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true
+            DriverNotReady: plugin sim is not ready: Rejected; where that cannot be mended and VM sim://1 is gone for certain, annotate this object with machinist.dev/vm-is-gone=true
             status: Delete Failed Deleting(VmDeletionRefused { error: "plugin sim is not ready: Rejected" }), Drained=True Drained (all pods have gone)
             retry from 5s to 10m0s
         "#]],
