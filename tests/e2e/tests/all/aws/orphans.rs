@@ -111,6 +111,7 @@ async fn listed() -> Result<()> {
 }
 
 #[tokio::test]
+#[ignore = "nightly: tests of the driver show it on each change"]
 async fn a_listing_that_is_broken_off_is_an_error_and_never_a_short_listing() {
     let listing = Listing::start().await.expect("it starts");
     for number in 0..3 {

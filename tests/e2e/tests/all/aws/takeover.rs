@@ -103,6 +103,7 @@ async fn attack_without_adoption_a_takeover_deletes_nothing_makes_nothing_and_ea
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn with_adoption_a_takeover_goes_on_and_marks_each_instance() {
     installed(async |lab, host| {
         adopt(lab, host).await?;

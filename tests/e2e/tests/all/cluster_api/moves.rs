@@ -59,7 +59,7 @@ pub(super) fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
 }
 
-/// Waits until `clusterctl describe` shows Cluster, infrastructure and workers as they should be.
+/// Waits until `clusterctl describe` shows Cluster, its infrastructure and workers as they should be.
 async fn describes(clusterctl: &Clusterctl, plane: &ControlPlane) -> Result<()> {
     let mut last = String::new();
     let described = eventually("clusterctl describes a cluster that is available", async || {
@@ -70,7 +70,7 @@ async fn describes(clusterctl: &Clusterctl, plane: &ControlPlane) -> Result<()> 
             let mut of_object = last.lines().filter(|line| line.contains(object)).peekable();
             of_object.peek().is_some() && of_object.all(|line| line.contains("True"))
         };
-        let all = ["Cluster/shop", "MachinistCluster/shop", "MachineDeployment/workers"];
+        let all = ["Cluster team/shop", "MachineDeployment team/workers"];
         Ok(all.iter().all(|object| is_good(object)).then_some(()))
     })
     .await;

@@ -64,6 +64,7 @@ fn one_of(fleet: &FleetWatch) -> Result<(String, String)> {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_scale_up_right_after_a_scale_down_spares_nobody_who_was_meant_and_takes_nobody_else() {
     installed(LabOptions::default(), async |lab, _| {
         let fleet = pool(lab, 3).await?;
@@ -88,6 +89,7 @@ async fn a_scale_up_right_after_a_scale_down_spares_nobody_who_was_meant_and_tak
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_machine_that_was_meant_goes_and_is_replaced_when_somebody_puts_the_number_back() {
     installed(LabOptions::default(), async |lab, _| {
         let fleet = pool(lab, 3).await?;
@@ -116,6 +118,7 @@ async fn a_machine_that_was_meant_goes_and_is_replaced_when_somebody_puts_the_nu
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_scale_down_from_an_old_cache_counts_from_what_is_there() {
     installed(LabOptions::default(), async |lab, _| {
         let fleet = pool(lab, 3).await?;
@@ -138,6 +141,7 @@ async fn a_scale_down_from_an_old_cache_counts_from_what_is_there() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_paused_deployment_is_scaled_down_by_the_autoscaler_all_the_same() {
     installed(LabOptions::default(), async |lab, _| {
         let fleet = pool(lab, 2).await?;

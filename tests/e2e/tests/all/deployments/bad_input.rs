@@ -193,6 +193,7 @@ async fn bounds_that_would_hold_a_rollout_for_ever_or_mean_more_than_all_count_a
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_class_that_is_not_there_is_named_and_makes_no_more_machines_than_are_wanted() {
     installed(without_rules(), async |lab, _| {
         let fleet = FleetWatch::start(lab.machines(), watcher::Config::default()).await?;
@@ -212,6 +213,7 @@ async fn a_class_that_is_not_there_is_named_and_makes_no_more_machines_than_are_
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn deployments_that_select_each_others_machines_keep_to_their_own_and_report_it() {
     installed(without_rules(), async |lab, _| {
         let fleet = FleetWatch::start(lab.machines(), watcher::Config::default()).await?;
@@ -256,6 +258,7 @@ async fn deployments_that_select_each_others_machines_keep_to_their_own_and_repo
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_revision_that_is_gone_changes_nothing_and_is_reported_with_those_that_are_kept() {
     installed(without_rules(), async |lab, _| {
         lab.put_class(&lab.cloud.large_class("large", "sim")).await?;

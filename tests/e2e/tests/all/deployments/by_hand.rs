@@ -63,6 +63,7 @@ async fn a_set_that_is_edited_in_mid_rollout_is_put_right_and_nothing_runs_away(
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn sets_that_are_deleted_in_mid_rollout_are_made_again_and_the_rollout_ends() {
     installed(slow(), async |lab, _| {
         let fleet = pool(lab, 3).await?;

@@ -57,6 +57,7 @@ async fn in_a_rollout_the_autoscaler_scales_up_and_not_down_and_leaves_nodes_alo
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_user_who_keeps_the_autoscaler_from_a_node_keeps_it_through_a_rollout() {
     installed(LabOptions::default(), async |lab, _| {
         let fleet = pool(lab, 1).await?;

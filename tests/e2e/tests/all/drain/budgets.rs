@@ -62,6 +62,7 @@ async fn held(lab: &Lab) -> Result<()> {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_budget_that_can_never_allow_an_eviction_has_its_own_message() {
     with_workloads(async |lab, _| {
         runs_with_timeout(lab, "m", "1h").await?;

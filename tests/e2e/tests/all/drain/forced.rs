@@ -71,6 +71,7 @@ async fn force_comes_at_the_end_of_the_drain_time_and_lets_go_of_volumes() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn the_label_for_force_ends_a_drain_at_once() {
     with_workloads(async |lab, _| {
         stuck(lab, "m", "1h").await?;

@@ -250,6 +250,7 @@ fn losing_answers(method: &str, path: &str) -> Faults {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_cloud_that_fails_a_fifth_of_all_calls_makes_one_vm_for_each_machine() {
     const MACHINES: usize = 30;
     scene(LabOptions::default(), async |lab, _| {
@@ -281,6 +282,7 @@ async fn a_cloud_that_fails_a_fifth_of_all_calls_makes_one_vm_for_each_machine()
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn reads_that_lag_by_eight_seconds_lead_to_no_second_vm() {
     const MACHINES: usize = 60;
     scene(LabOptions::default(), async |lab, _| {

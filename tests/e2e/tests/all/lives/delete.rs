@@ -44,6 +44,7 @@ async fn a_machine_whose_creation_never_began_goes_at_once() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_machine_that_is_stuck_in_its_creation_goes() {
     installed(LabOptions::default(), async |lab, _| {
         let spec = json!({ "zone": "sim-1a", "type": "sim.huge-and-unknown", "image": "linux-1" });
@@ -63,6 +64,7 @@ async fn a_machine_that_is_stuck_in_its_creation_goes() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn deletion_waits_with_a_reason_while_the_class_or_the_secret_of_a_vm_is_gone() {
     installed(LabOptions::default(), async |lab, _| {
         runs(lab, "m").await?;
@@ -126,6 +128,7 @@ async fn deletion_waits_for_its_driver_and_goes_on_when_it_is_back() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_vm_that_somebody_else_removed_does_not_hold_its_machine() {
     installed(LabOptions::default(), async |lab, _| {
         runs(lab, "m").await?;

@@ -59,6 +59,7 @@ async fn a_crowd_comes_and_goes_while_a_fifth_of_all_calls_fails() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn look_ups_that_fail_for_three_seconds_cost_seconds() {
     const MACHINES: usize = 5;
     scene(LabOptions::default(), async |lab, _| {

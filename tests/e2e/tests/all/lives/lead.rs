@@ -85,6 +85,7 @@ async fn one_host_leads_with_both_leases_and_another_takes_over() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn without_a_target_cluster_a_machine_is_available_as_soon_as_its_vm_is_there() {
     in_lab(LabOptions::default(), async |lab| {
         let mut options = lab.host_options();

@@ -160,6 +160,7 @@ async fn an_unhealthy_node_makes_its_machine_unknown_then_failed_and_it_recovers
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_machine_that_never_joins_fails_and_one_whose_node_is_deleted_goes_with_it() {
     installed(LabOptions::default(), async |lab, _| {
         let faults = Faults { boot_failure_probability: 1.0, ..Faults::default() };

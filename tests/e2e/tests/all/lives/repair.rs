@@ -33,6 +33,7 @@ async fn goes_on(lab: &Lab, name: &str) -> Result<()> {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_machine_waits_for_its_class_and_for_the_classs_secret() {
     installed(LabOptions::default(), async |lab, _| {
         lab.create_machine("no-class", "later").await?;
@@ -57,6 +58,7 @@ async fn a_machine_waits_for_its_class_and_for_the_classs_secret() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_class_that_cannot_be_used_is_named_with_what_is_wrong() {
     let spec = json!({ "zone": "sim-1a", "type": "sim.small", "image": "linux-1" });
     let broken: [(&str, Value, Value, &str, &str); 4] = [
@@ -136,6 +138,7 @@ async fn a_machine_that_cannot_be_understood_says_which_field() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn a_wrong_token_is_reported_and_a_right_one_is_used_at_once() {
     installed(LabOptions::default(), async |lab, _| {
         lab.put_secret(&manifests::secret("wrong", "not-the-token")).await?;

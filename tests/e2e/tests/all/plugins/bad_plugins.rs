@@ -115,6 +115,7 @@ async fn bad_content_never_replaces_a_driver_that_serves() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: tests of the plugin host show it on each change"]
 async fn of_two_plugins_for_a_provider_the_first_stays_and_the_second_follows_it_when_it_is_edited() {
     installed(LabOptions::default(), async |lab, host| {
         let mut second = manifests::plugin("second", &SIM, &lab.cloud.url())?;
@@ -149,6 +150,7 @@ async fn of_two_plugins_for_a_provider_the_first_stays_and_the_second_follows_it
 }
 
 #[tokio::test]
+#[ignore = "nightly: tests of the plugin host show it on each change"]
 async fn a_bad_plugin_that_never_served_is_no_driver_and_disturbs_nobody() {
     installed(LabOptions::default(), async |lab, _| {
         let bad = manifests::plugin_with("bad", RAW, HOSTILE[..HOSTILE.len() / 3].to_vec());

@@ -118,6 +118,7 @@ async fn story(lab: &Lab) -> Result<()> {
 }
 
 #[tokio::test]
+#[ignore = "nightly: a minute; a sandbox test compiles under the same bounds on each change"]
 async fn compiling_a_large_component_touches_neither_the_hosts_memory_nor_its_lease() {
     let _turn = turn().await;
     let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");

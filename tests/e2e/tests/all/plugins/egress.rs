@@ -66,6 +66,7 @@ async fn hosts_that_are_not_granted_are_refused_counted_and_reported() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: tests of the plugin host show it on each change"]
 async fn a_granted_name_that_leads_inside_is_refused_by_its_address() {
     installed(LabOptions::default(), async |lab, host| {
         let inside = Server::silent().await?;
@@ -88,6 +89,7 @@ async fn a_granted_name_that_leads_inside_is_refused_by_its_address() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: tests of the plugin host show it on each change"]
 async fn addresses_inside_are_granted_by_their_class_or_not_at_all() {
     installed(LabOptions::default(), async |lab, _| {
         for (name, host, class) in

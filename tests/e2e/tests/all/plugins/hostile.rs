@@ -103,6 +103,7 @@ async fn a_driver_that_breaks_again_and_again_is_left_alone_for_a_while() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: tests of the plugin host show it on each change"]
 async fn a_description_that_breaks_is_no_driver() {
     installed(LabOptions::default(), async |lab, _| {
         for (name, action, part) in [("panics", "trap", "trapped"), ("never-ends", "loop", "cpu-time")] {
@@ -118,6 +119,7 @@ async fn a_description_that_breaks_is_no_driver() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: tests of the plugin host show it on each change"]
 async fn answers_that_no_honest_driver_gives_are_named() {
     installed(LabOptions::default(), async |lab, _| {
         let named = |bytes: u64| {

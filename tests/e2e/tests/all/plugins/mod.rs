@@ -99,6 +99,7 @@ async fn a_plugins_state_shows_as_event_annotation_metric_and_in_the_list() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: lives of the runtime show it on each change"]
 async fn machines_wait_for_a_driver_that_is_taken_away_and_go_on_when_it_is_back() {
     installed(LabOptions::default(), async |lab, _| {
         runs(lab, "before").await?;

@@ -73,6 +73,7 @@ async fn put(lab: &Lab, part: &ConfigMap) -> Result<()> {
 }
 
 #[tokio::test]
+#[ignore = "nightly: tests of the plugin host show it on each change"]
 async fn broken_parts_are_rejected_by_name_while_the_old_version_makes_machines() {
     installed(LabOptions::default(), async |lab, _| {
         let (index, pieces) = cut(&SIM, "sim-a", &lab.cloud.url())?;

@@ -199,6 +199,7 @@ async fn a_signed_driver_from_a_registry_runs_machines_and_an_unsigned_one_is_re
 }
 
 #[tokio::test]
+#[ignore = "nightly: tests of the plugin host show it on each change"]
 async fn a_tag_that_is_resolved_again_brings_the_version_that_its_component_calls_itself() {
     let registry = tokio::task::spawn_blocking(|| Registry::start(Door::Open)).await.expect("runs");
     let registry = Arc::new(registry.expect("the registry starts"));
@@ -375,6 +376,7 @@ async fn attack_a_writer_of_configmaps_changes_nothing_that_was_signed_and_bring
 }
 
 #[tokio::test]
+#[ignore = "nightly: tests of the plugin host show it on each change"]
 async fn a_namespace_that_asks_for_signatures_gets_them() {
     staged(&[], async |lab, _| {
         lab.put_plugin(&manifests::plugin("sim", &SIM, &lab.cloud.url())?).await?;
