@@ -35,6 +35,8 @@ macro_rules! each_driver_call {
                 node_id = NodeId(request: MachineRequest, vm: Vm) -> ProviderId;
                 /// The `providerSpec` of the request's class in this failure domain. See `wit/placement`.
                 place = Place(request: MachineRequest, failure_domain: FailureDomain) -> String;
+                /// Whether the cloud may take VMs of the request's class away at any time. See `wit/interruption`.
+                is_interruptible = IsInterruptible(request: MachineRequest) -> bool;
             }
             other {
                 /// One page of the machines that carry the cluster's mark. See `wit/provider`.

@@ -1,8 +1,8 @@
 //! The calls of the host.
 
 use machinist_sdk::driver::{
-    About, Capabilities, Capacity, Class, Creation, DeleteById, Deletion, Driver, Failure, Host, NodeId,
-    NodeResources, OfflineHost, Page, Placement, Reboot, Request, Vm,
+    About, Capabilities, Capacity, Class, Creation, DeleteById, Deletion, Driver, Failure, Host,
+    Interruption, NodeId, NodeResources, OfflineHost, Page, Placement, Reboot, Request, Vm,
 };
 
 use crate::class::{resources, spec, volume, zone};
@@ -32,7 +32,7 @@ fn version() -> &'static str {
 /// The driver of AWS EC2.
 pub struct AwsDriver;
 
-machinist_sdk::export_driver!(AwsDriver, reboot, delete_by_id, node_id, placement, capacity);
+machinist_sdk::export_driver!(AwsDriver, reboot, delete_by_id, node_id, placement, interruption, capacity);
 
 /// All capabilities of the contract.
 fn capabilities() -> Capabilities {
@@ -118,6 +118,12 @@ impl NodeId for AwsDriver {
 impl Placement for AwsDriver {
     fn place(class: &Class, failure_domain: &str, _: &dyn OfflineHost) -> Result<String, Failure> {
         zone::placed(class, failure_domain)
+    }
+}
+
+impl Interruption for AwsDriver {
+    fn is_interruptible(class: &Class, _: &dyn OfflineHost) -> Result<bool, Failure> {
+        spec::read(class).map(|(spec, _)| spec.is_interruptible())
     }
 }
 

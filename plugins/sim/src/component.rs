@@ -2,7 +2,8 @@
 
 use machinist_sdk::driver::{
     About, Capabilities, Capacity, Class, Creation, DeleteById, Deletion, Driver, Encoding, Failure, Host,
-    NodeId, NodeResources, OfflineHost, Page, Placement, Reboot, Request, Vm, not_found, quoted,
+    Interruption, NodeId, NodeResources, OfflineHost, Page, Placement, Reboot, Request, Vm, not_found,
+    quoted,
 };
 
 use crate::cloud::Cloud;
@@ -18,7 +19,7 @@ pub(crate) const TOKEN_KEY: &str = "token";
 /// The driver of the simulated cloud.
 pub struct SimDriver;
 
-machinist_sdk::export_driver!(SimDriver, reboot, delete_by_id, node_id, placement, capacity);
+machinist_sdk::export_driver!(SimDriver, reboot, delete_by_id, node_id, placement, interruption, capacity);
 
 /// The version of the build, by default the crate's.
 fn version() -> &'static str {
@@ -106,6 +107,12 @@ impl NodeId for SimDriver {
 impl Placement for SimDriver {
     fn place(class: &Class, failure_domain: &str, _: &dyn OfflineHost) -> Result<String, Failure> {
         spec::placed(class, failure_domain)
+    }
+}
+
+impl Interruption for SimDriver {
+    fn is_interruptible(class: &Class, _: &dyn OfflineHost) -> Result<bool, Failure> {
+        spec::read(class).map(|read| read.spec.interruptible)
     }
 }
 

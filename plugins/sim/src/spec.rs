@@ -10,7 +10,7 @@ use crate::answer::{CLUSTER_TAG, NAME_TAG, UID_TAG};
 /// JSON Schema of `providerSpec`, for `describe`.
 pub(crate) const SCHEMA: &str = include_str!("class-schema.json");
 
-const FIELDS: [&str; 6] = ["zone", "type", "image", "tags", "volumes", "initialize"];
+const FIELDS: [&str; 7] = ["zone", "type", "image", "tags", "volumes", "initialize", "interruptible"];
 const VOLUME_FIELDS: [&str; 2] = ["sizeGib", "name"];
 const OWN_TAGS: [&str; 3] = [CLUSTER_TAG, UID_TAG, NAME_TAG];
 /// The cloud allows 50 tags; the driver needs some of them.
@@ -29,6 +29,8 @@ pub(crate) struct Spec {
     pub(crate) volumes: Vec<VolumeSpec>,
     /// True if `initialize` completes the VM.
     pub(crate) initialize: bool,
+    /// True if the VM may be taken away at any time. The driver only reports it: the cloud has one kind of VM.
+    pub(crate) interruptible: bool,
 }
 
 /// A volume that is created with the VM and deleted with it.
@@ -96,6 +98,7 @@ pub(crate) fn read(class: &Class) -> Result<Read, Failure> {
         tags: tags(&root)?,
         volumes,
         initialize: initialize(&root)?,
+        interruptible: root.flag("interruptible")?.unwrap_or_default(),
     };
     Ok(Read { spec, warnings })
 }

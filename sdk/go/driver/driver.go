@@ -5,7 +5,7 @@ package driver
 // own: nothing survives a call. wit/provider describes the promises of each call.
 //
 // A call fails by returning an *Error. Any other error, and a panic, becomes the code Internal with its text. Describe,
-// ValidateClass, GetVolumeIDs, NodeID and Place have neither secrets nor network.
+// ValidateClass, GetVolumeIDs, NodeID, Place and IsInterruptible have neither secrets nor network.
 type Driver interface {
 	// Describe describes the driver. Must not fail.
 	Describe(host *Host) About
@@ -60,6 +60,13 @@ type NodeNamer interface {
 type Placer interface {
 	// Place returns the providerSpec (JSON) that creates VMs of this class in this failure domain and nowhere else.
 	Place(host *Host, class Class, failureDomain string) (string, error)
+}
+
+// InterruptionTeller is a driver that knows whether its cloud may take VMs away, for Cluster API.
+type InterruptionTeller interface {
+	// IsInterruptible reports whether the cloud may take a VM of this class away at any time: spot, preemptible. False if
+	// the class does not say so.
+	IsInterruptible(host *Host, class Class) (bool, error)
 }
 
 // CapacityTeller is a driver that knows the resources of Nodes, for Cluster API.

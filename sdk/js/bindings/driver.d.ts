@@ -4,6 +4,7 @@
 /// <reference path="./interfaces/machinist-host-log.d.ts" />
 /// <reference path="./interfaces/machinist-host-secrets.d.ts" />
 /// <reference path="./interfaces/machinist-host-settings.d.ts" />
+/// <reference path="./interfaces/machinist-interruption-interruption.d.ts" />
 /// <reference path="./interfaces/machinist-node-id-node-id.d.ts" />
 /// <reference path="./interfaces/machinist-placement-placement.d.ts" />
 /// <reference path="./interfaces/machinist-provider-driver.d.ts" />
@@ -34,6 +35,7 @@ declare module 'machinist:author/driver@0.1.0' {
   export * as reboot from 'machinist:provider/reboot@0.1.0'; // export machinist:provider/reboot@0.1.0
   export * as nodeId from 'machinist:node-id/node-id@0.1.0'; // export machinist:node-id/node-id@0.1.0
   export * as placement from 'machinist:placement/placement@0.1.0'; // export machinist:placement/placement@0.1.0
+  export * as interruption from 'machinist:interruption/interruption@0.1.0'; // export machinist:interruption/interruption@0.1.0
   export * as capacity from 'machinist:capacity/capacity@0.1.0'; // export machinist:capacity/capacity@0.1.0
   export * as driver from 'machinist:provider/driver@0.1.0'; // export machinist:provider/driver@0.1.0
 }

@@ -59,7 +59,12 @@ test('the names that a module exports say what it is', () => {
     [...world(exports).text.matchAll(/export machinist:([^@]+)@0\.1\.0;/g)].map(([, name]) => name);
   assert.deepEqual(interfaces(['driver']), []);
   assert.deepEqual(interfaces(['driver', 'reboot']), ['provider/reboot']);
-  assert.deepEqual(interfaces(['capacity', 'placement', 'nodeId', 'driver']), ['node-id/node-id', 'placement/placement', 'capacity/capacity']);
+  assert.deepEqual(interfaces(['capacity', 'interruption', 'placement', 'nodeId', 'driver']), [
+    'node-id/node-id',
+    'placement/placement',
+    'interruption/interruption',
+    'capacity/capacity',
+  ]);
   for (const exports of [[], ['reboot'], ['driver', 'policy']]) assert.throws(() => world(exports), /it must export/);
 });
 

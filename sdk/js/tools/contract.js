@@ -15,6 +15,7 @@ const OPTIONAL = {
   reboot: ['provider', 'reboot'],
   nodeId: ['node-id', 'node-id'],
   placement: ['placement', 'placement'],
+  interruption: ['interruption', 'interruption'],
   capacity: ['capacity', 'capacity'],
 };
 

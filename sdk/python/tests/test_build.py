@@ -26,6 +26,7 @@ class Rebooter(Whole):
 class Placer(Whole):
     def node_id(self, request, vm, host): ...
     def place(self, class_, failure_domain, host): ...
+    def is_interruptible(self, class_, host): ...
     def node_capacity(self, class_, host): ...
 
 class Half(Driver):
@@ -66,7 +67,15 @@ class Authors(Scratch):
         table = [
             ("Whole", ()),
             ("Rebooter", (("provider", "reboot"),)),
-            ("Placer", (("node-id", "node-id"), ("placement", "placement"), ("capacity", "capacity"))),
+            (
+                "Placer",
+                (
+                    ("node-id", "node-id"),
+                    ("placement", "placement"),
+                    ("interruption", "interruption"),
+                    ("capacity", "capacity"),
+                ),
+            ),
         ]
         for name, optional in table:
             author = self.load(f"mine:{name}")

@@ -75,6 +75,19 @@ pub mod placer {
     pub use __export_machinist_placement as export;
 }
 
+/// Optional: whether the cloud may take VMs away.
+pub mod interruption_teller {
+    wit_bindgen::generate!({
+        path: ["wit/provider/0.1.0", "wit/interruption/0.1.0"],
+        world: "machinist:interruption/interruption-teller",
+        with: { "machinist:provider/types@0.1.0": crate::bindings::provider::machinist::provider::types },
+        pub_export_macro: true,
+        export_macro_name: "__export_machinist_interruption",
+        default_bindings_module: "machinist_sdk::bindings::interruption_teller",
+    });
+    pub use __export_machinist_interruption as export;
+}
+
 /// Optional: the resources of a Node of a class.
 pub mod capacity_teller {
     wit_bindgen::generate!({

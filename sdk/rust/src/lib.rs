@@ -100,8 +100,8 @@ pub use component::{Exported, ExportedPolicy};
 
 /// Exports a type that implements [`driver::Driver`] from the component: `export_driver!(MyDriver);`, or
 /// `export_driver!(MyDriver, reboot, delete_by_id);` for one that implements [`driver::Reboot`] and
-/// [`driver::DeleteById`] as well. The others are `node_id` ([`driver::NodeId`]), `placement` ([`driver::Placement`])
-/// and `capacity` ([`driver::Capacity`]).
+/// [`driver::DeleteById`] as well. The others are `node_id` ([`driver::NodeId`]), `placement` ([`driver::Placement`]),
+/// `interruption` ([`driver::Interruption`]) and `capacity` ([`driver::Capacity`]).
 ///
 /// Does nothing in native builds, so that tests link.
 #[macro_export]
@@ -166,6 +166,21 @@ macro_rules! export_optional {
         const _: fn() = || {
             fn offers_placement<D: $crate::driver::Placement>() {}
             offers_placement::<$driver>();
+        };
+    };
+    ($driver:ty, interruption) => {
+        #[cfg(target_family = "wasm")]
+        mod machinist_interruption {
+            use super::*;
+            type Component = $crate::Exported<$driver>;
+            $crate::bindings::interruption_teller::export!(
+                Component with_types_in $crate::bindings::interruption_teller
+            );
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() = || {
+            fn offers_interruption<D: $crate::driver::Interruption>() {}
+            offers_interruption::<$driver>();
         };
     };
     ($driver:ty, capacity) => {

@@ -98,6 +98,7 @@ impl Case {
             "delete-by-id" => all.delete_by_id,
             "node-id" => all.node_id,
             "placement" => all.placement,
+            "interruption" => all.interruption,
             "capacity" => all.capacity,
             other => unreachable!("{other} is not optional"),
         };
@@ -227,6 +228,11 @@ impl Case {
     /// The class of the machine in a failure domain.
     pub(crate) async fn place(&self, machine: &Machine, failure_domain: &str) -> DriverResult<String> {
         self.stage.host.place(self.request(machine, false), failure_domain.into()).await
+    }
+
+    /// Whether the cloud may take VMs of the machine's class away.
+    pub(crate) async fn is_interruptible(&self, machine: &Machine) -> DriverResult<bool> {
+        self.stage.host.is_interruptible(self.request(machine, false)).await
     }
 
     pub(crate) async fn node_capacity(&self, spec: &Value) -> DriverResult<NodeResources> {

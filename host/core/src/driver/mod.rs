@@ -57,6 +57,8 @@ words! {
         NodeId = "GetNodeID",
         /// Ask for a class in an exact failure domain.
         Place = "PlaceClass",
+        /// Ask whether the cloud may take VMs of a class away at any time.
+        IsInterruptible = "IsInterruptible",
         /// Ask for the resources of a Node of a class.
         NodeCapacity = "GetNodeCapacity",
         /// Ask the driver who it is.
@@ -72,9 +74,12 @@ impl Operation {
             Self::Create | Self::Initialize | Self::Delete | Self::DeleteById => SignedDuration::from_mins(5),
             Self::GetStatus | Self::List | Self::Reboot | Self::NodeCapacity => SignedDuration::from_mins(1),
             // No network: a longer call is broken.
-            Self::GetVolumeIds | Self::ValidateClass | Self::NodeId | Self::Place | Self::Describe => {
-                SignedDuration::from_secs(10)
-            }
+            Self::GetVolumeIds
+            | Self::ValidateClass
+            | Self::NodeId
+            | Self::Place
+            | Self::IsInterruptible
+            | Self::Describe => SignedDuration::from_secs(10),
         }
     }
 }
@@ -314,6 +319,8 @@ pub struct Capabilities {
     pub node_id: bool,
     /// Offers `placement`, an interface of its own.
     pub placement: bool,
+    /// Offers `interruption`, an interface of its own.
+    pub interruption: bool,
     /// Offers `capacity`, an interface of its own.
     pub capacity: bool,
 }

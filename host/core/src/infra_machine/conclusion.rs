@@ -52,6 +52,8 @@ pub struct InfraStatus {
     pub addresses: Option<Vec<Address>>,
     /// Where the VM is.
     pub failure_domain: Option<FailureDomain>,
+    /// Whether the cloud may take the VM away at any time. Asked once.
+    pub interruptible: Option<bool>,
     /// The state to pass to the driver next time.
     pub last_known_state: Option<String>,
 }
@@ -288,12 +290,22 @@ fn there(
             not_ready(InfraReason::InstanceNotFound, message, Requeue::After(UNTIL_SEEN))
         }
         Some(VmState::Pending | VmState::Running | VmState::Unknown) | None => InfraConclusion {
-            status: InfraStatus { ready: Some(ConditionStatus::True), is_provisioned: true, ..kept },
+            status: InfraStatus {
+                ready: Some(ConditionStatus::True),
+                is_provisioned: true,
+                interruptible: answered_interruptible(progress),
+                ..kept
+            },
             reason: InfraReason::InstanceRunning,
             message: "the VM runs".to_owned(),
             wake,
         },
     }
+}
+
+/// Returns whether the cloud may take the VM away at any time, if the driver has answered in this reconcile.
+fn answered_interruptible(progress: &MachineProgress) -> Option<bool> {
+    progress.interruption.as_ref().and_then(|answer| answer.as_ref().ok()).copied()
 }
 
 /// Returns the problem of a VM that is not where it was asked for. Owners count on failure domains, so such a VM is

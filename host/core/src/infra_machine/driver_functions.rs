@@ -1,5 +1,6 @@
-//! Questions to the driver that come before effects on the VM: in which class it is made so that it is in its failure
-//! domain, and which id its Node has. Both are functions of a driver that reach no cloud.
+//! Questions to the driver about facts that the cloud does not have: in which class a VM is made so that it is in its
+//! failure domain, which id its Node has, and whether the cloud may take it away. All are functions of a driver that
+//! reach no cloud. The first two come before effects on the VM, the last one before its status.
 
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Creation, Vm};
@@ -76,6 +77,21 @@ fn node_id(view: &InfraMachineView, progress: &MachineProgress) -> Option<InfraS
             Some(failed(view, InfraReason::NodeIdUnknown, message, error))
         }
     }
+}
+
+/// Returns the question whether the cloud may take the VM away, before a status that says that the VM is provided. It
+/// is asked until the status has the answer, and a failure holds nothing up: the next look at the VM asks again.
+/// Without capability `status` there are no looks, and each reconcile asks.
+pub(super) fn interruption(
+    view: &InfraMachineView,
+    progress: &MachineProgress,
+    end: &InfraConclusion,
+) -> Option<InfraStep> {
+    let DriverFact::Ready(driver) = &view.machine.driver else { return None };
+    let has_looked = found(progress).is_some() || !driver.capabilities.status;
+    let is_due = view.interruptible.is_none() && end.status.is_provisioned && has_looked;
+    let asks = is_due && driver.capabilities.interruption && progress.interruption.is_none();
+    asks.then(|| Step::act(MachineEffect::AskInterruptible))
 }
 
 /// The VM, as the driver has returned it last in this reconcile.

@@ -36,6 +36,8 @@ pub struct InfraMachineView {
     pub failure_domain: Option<FailureDomain>,
     /// Its status says that the VM was provided. It stays so.
     pub is_provisioned: bool,
+    /// Its status says whether the cloud may take the VM away at any time; `None` where it does not. It stays so.
+    pub interruptible: Option<bool>,
     /// The condition `Ready` of its status.
     pub reported: Option<ReportedReady>,
     pub names: &'static InfraNames,

@@ -123,7 +123,10 @@ fn deletion(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp)
 fn vm(view: &InfraMachineView, progress: &MachineProgress, now: Timestamp) -> InfraStep {
     match machine::step(&view.machine, progress, now) {
         MachineStep::Act(effects) => driver_functions::before(view, progress, effects),
-        MachineStep::Finish(conclusion) => Step::Finish(InfraConclusion::of(view, progress, conclusion, now)),
+        MachineStep::Finish(conclusion) => {
+            let end = InfraConclusion::of(view, progress, conclusion, now);
+            driver_functions::interruption(view, progress, &end).unwrap_or(Step::Finish(end))
+        }
     }
 }
 

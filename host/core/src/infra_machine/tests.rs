@@ -30,6 +30,7 @@ fn fresh() -> InfraMachineView {
         reserved_mark: None,
         failure_domain: None,
         is_provisioned: false,
+        interruptible: None,
         reported: None,
         names: &NAMES,
     }
@@ -106,6 +107,7 @@ fn done(effect: &MachineEffect) -> MachineOutcome {
         MachineEffect::ProbeVm => MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Running))),
         MachineEffect::InitializeVm => MachineOutcome::InitializeVm(Ok(vm_that_is(VmState::Running))),
         MachineEffect::PlaceVm { .. } => MachineOutcome::PlaceVm(Ok("{}".to_owned())),
+        MachineEffect::AskInterruptible => MachineOutcome::AskInterruptible(Ok(true)),
         MachineEffect::NameNode(vm) => MachineOutcome::NameNode(Ok(vm.provider_id.clone())),
         MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Ok(())),
         MachineEffect::DeleteVm => MachineOutcome::DeleteVm(Ok(Deletion::Deleted { last_known_state: None })),
@@ -274,6 +276,71 @@ fn the_id_of_the_node_is_asked_for_before_the_vm_is_stored_and_only_then() {
     let mut view = provisioned();
     offer(&mut view, |capabilities| capabilities.node_id = true);
     assert!(!run(&view, |_| None).0.contains(&"name-node"), "it is stored already");
+}
+
+fn tells_interruptions(mut view: InfraMachineView) -> InfraMachineView {
+    offer(&mut view, |capabilities| capabilities.interruption = true);
+    view
+}
+
+#[test]
+fn whether_the_vm_may_be_taken_away_is_asked_once_and_said_with_the_provision() {
+    assert_eq!(run(&fresh(), |_| None).1.status.interruptible, None, "the driver does not offer it");
+    let (effects, end) = run(&tells_interruptions(fresh()), |_| None);
+    assert_eq!(effects, ["claim", "create-vm", "record-vm", "ask-interruptible"]);
+    assert_eq!((end.status.is_provisioned, end.status.interruptible), (true, Some(true)));
+    let (effects, _) = run(&tells_interruptions(placed(fresh())), |_| None);
+    assert_eq!(effects, ["claim", "place-vm", "create-vm", "record-vm", "ask-interruptible"]);
+    let known = InfraMachineView { interruptible: Some(false), ..tells_interruptions(next_look(now())) };
+    let (effects, end) = run(&known, |_| None);
+    assert_eq!((effects, end.status.interruptible), (vec!["probe-vm"], None), "the status has it");
+}
+
+#[test]
+fn whether_the_vm_may_be_taken_away_holds_nothing_up_and_is_asked_again_at_the_next_look() {
+    let fails = |error: fn() -> CallError| {
+        move |effect: &MachineEffect| {
+            matches!(effect, MachineEffect::AskInterruptible)
+                .then(|| MachineOutcome::AskInterruptible(Err(error())))
+        }
+    };
+    let rows: [fn() -> CallError; 3] = [
+        || guest(Code::InvalidArgument),
+        || guest(Code::Internal),
+        || GuestFailure::Trap { detail: "boom".into() }.into(),
+    ];
+    for error in rows {
+        for view in [fresh(), next_look(now())] {
+            let without = run(&view, |_| None).1;
+            let (effects, end) = run(&tells_interruptions(view), fails(error));
+            assert_eq!(effects.last(), Some(&"ask-interruptible"));
+            assert_eq!(end, without, "as if the driver did not offer it");
+        }
+    }
+    let later = tells_interruptions(provisioned());
+    assert_eq!(run(&later, |_| None).0, Vec::<&str>::new(), "there is no look in this reconcile");
+    let (effects, end) = run(&tells_interruptions(next_look(now())), |_| None);
+    assert_eq!((effects, end.status.interruptible), (vec!["probe-vm", "ask-interruptible"], Some(true)));
+    // A driver without status queries has no looks.
+    let mut blind = later;
+    offer(&mut blind, |capabilities| capabilities.status = false);
+    let (effects, end) = run(&blind, |_| None);
+    assert_eq!((effects, end.status.interruptible), (vec!["ask-interruptible"], Some(true)));
+}
+
+#[test]
+fn whether_the_vm_may_be_taken_away_is_not_asked_before_it_is_provided_nor_in_a_deletion() {
+    let boots = |effect: &MachineEffect| {
+        matches!(effect, MachineEffect::CreateVm)
+            .then(|| MachineOutcome::CreateVm(Ok(Creation::Created(vm_that_is(VmState::Pending)))))
+    };
+    let (effects, end) = run(&tells_interruptions(fresh()), boots);
+    assert_eq!(effects, ["claim", "create-vm", "record-vm"]);
+    assert_eq!((end.reason.as_str(), end.status.interruptible), ("InstancePending", None));
+    assert_eq!(run(&tells_interruptions(deleting(provisioned())), |_| None).0, ["delete-vm"]);
+    let misplaced = InfraMachineView { failure_domain: Some("elsewhere".into()), ..placed(fresh()) };
+    let (effects, _) = run(&tells_interruptions(misplaced), |_| None);
+    assert!(!effects.contains(&"ask-interruptible"), "{effects:?}");
 }
 
 /// After provision the bootstrap Secret may be gone, and so it may before the id is stored.

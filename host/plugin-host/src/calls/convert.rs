@@ -354,6 +354,7 @@ pub(crate) fn about(about: wit::About) -> Result<About, GuestFailure> {
             delete_by_id: false,
             node_id: false,
             placement: false,
+            interruption: false,
             capacity: false,
         },
         consistency_window: milliseconds(about.consistency_window_ms),

@@ -51,6 +51,13 @@ impl PluginHost {
         self.inner().dispatch(target, ask::Place { request, failure_domain }).await
     }
 
+    /// `interruption`: whether the cloud may take VMs of the request's class away. The driver gets no secrets.
+    pub async fn is_interruptible(&self, mut request: MachineRequest) -> DriverResult<bool> {
+        request.secrets = SecretValues::default();
+        let target = Target::of(&request.class, Some(&request.machine), None);
+        self.inner().dispatch(target, ask::IsInterruptible { request }).await
+    }
+
     /// `capacity`: the resources of a Node of a class.
     pub async fn node_capacity(&self, request: ClassRequest) -> DriverResult<NodeResources> {
         let target = Target::of(&request.class, None, Some(&request.secrets));

@@ -44,10 +44,12 @@ async fn every_call_of_the_contract_arrives_and_comes_back() {
     // Interfaces that it does not export.
     let capabilities = facts.capabilities;
     assert!(!capabilities.node_id && !capabilities.placement && !capabilities.capacity);
+    assert!(!capabilities.interruption);
     let class_request = ClassRequest { class: class("plain", "{}"), secrets: SecretValues::default() };
     for error in [
         world.host.node_id(known.clone(), shown).await.expect_err("not exported"),
-        world.host.place(known, "a".into()).await.expect_err("not exported"),
+        world.host.place(known.clone(), "a".into()).await.expect_err("not exported"),
+        world.host.is_interruptible(known).await.expect_err("not exported"),
         world.host.node_capacity(class_request).await.expect_err("not exported"),
     ] {
         assert!(is_unimplemented(&error), "{error:?}");

@@ -111,6 +111,8 @@ impl Answer for ProviderId {}
 
 impl Answer for String {}
 
+impl Answer for bool {}
+
 impl Answer for () {}
 
 macro_rules! about_machine {

@@ -1,9 +1,10 @@
-//! The interfaces for Cluster API: zones, resources. `instance::map` tests ids of Nodes.
+//! The interfaces for Cluster API: zones, interruptions, resources. `instance::map` tests ids of Nodes.
 
 use machinist_sdk::driver::Code;
 use serde_json::{Value, json};
 
 use super::harness::{Harness, class, request_of, spec, spec_with};
+use crate::class::spec::read;
 use crate::class::zone;
 
 fn zoned() -> Value {
@@ -58,6 +59,25 @@ fn a_zone_without_a_subnet_is_refused_and_the_field_is_named() {
     for part in ["subnetsByZone has no subnet for availabilityZone", "must be a subnet of a zone"] {
         assert!(message.contains(part), "{message}");
     }
+}
+
+#[test]
+fn spot_may_be_taken_away_at_any_time_and_a_capacity_block_may_not() {
+    let answer = |spec: &Value| match read(&class(spec)) {
+        Ok((spec, _)) => Ok(spec.is_interruptible()),
+        Err(failure) => Err(failure.code),
+    };
+    assert_eq!(answer(&spec()), Ok(false), "on demand");
+    let market = |kind: &str| spec_with(json!({ "instanceMarketOptions": { "marketType": kind } }));
+    for (kind, expected) in
+        [("spot", true), ("interruptible-capacity-reservation", true), ("capacity-block", false)]
+    {
+        assert_eq!(answer(&market(kind)), Ok(expected), "{kind}");
+    }
+    for price in ["", "0.05"] {
+        assert_eq!(answer(&spec_with(json!({ "spotPrice": price }))), Ok(true), "{price:?}");
+    }
+    assert_eq!(answer(&market("bazaar")), Err(Code::InvalidArgument));
 }
 
 #[test]

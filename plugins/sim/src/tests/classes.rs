@@ -37,6 +37,7 @@ fn a_class_is_read_leniently() {
         tags: [("team".to_owned(), "a".to_owned())].into(),
         volumes: vec![VolumeSpec { size_gib: 20, name: None }],
         initialize: true,
+        interruptible: false,
     };
     assert_eq!(read.spec, expected);
     assert_eq!(
@@ -79,6 +80,7 @@ fn a_fault_names_its_field() {
         &changed("initialize", json!("yes")),
         "providerSpec.initialize must be true or false, got \"yes\"",
     );
+    refused(&changed("interruptible", json!(1)), "providerSpec.interruptible must be true or false, got 1");
     refused(&changed("tags", json!([])), "providerSpec.tags must be an object of texts, got []");
     refused(
         &changed("tags", json!({ "a": 1 })),

@@ -1,4 +1,4 @@
-//! The interfaces for Cluster API: ids of Nodes, zones, resources.
+//! The interfaces for Cluster API: ids of Nodes, zones, interruptions, resources.
 
 use machinist_sdk::driver::{Class, Code};
 use serde_json::{Value, json};
@@ -39,6 +39,22 @@ fn a_class_that_is_invalid_cannot_be_placed() {
         let error = harness.driver().place(&class(&wrong), "sim-1b").unwrap_err();
         assert_eq!(error.code, Code::InvalidArgument);
     }
+}
+
+#[test]
+fn a_vm_may_be_taken_away_if_its_class_says_so() {
+    let harness = Harness::new();
+    let answer = |spec: &Value| harness.driver().is_interruptible(&class(spec)).map_err(|error| error.code);
+    let with = |value: Value| {
+        let mut spec = spec();
+        spec["interruptible"] = value;
+        spec
+    };
+    assert_eq!(answer(&spec()), Ok(false));
+    assert_eq!(answer(&with(json!(null))), Ok(false));
+    assert_eq!(answer(&with(json!(true))), Ok(true));
+    assert_eq!(answer(&with(json!("yes"))), Err(Code::InvalidArgument));
+    assert_eq!(harness.requests(), 0, "it asks no cloud");
 }
 
 #[test]

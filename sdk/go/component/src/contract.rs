@@ -21,6 +21,7 @@ const POLICY: Sources = sources!["policy/0.1.0/policy.wit", "policy/0.1.0/deps/m
 
 const NODE_ID: Sources = sources!["node-id/0.1.0/node-id.wit"];
 const PLACEMENT: Sources = sources!["placement/0.1.0/placement.wit"];
+const INTERRUPTION: Sources = sources!["interruption/0.1.0/interruption.wit"];
 const CAPACITY: Sources = sources!["capacity/0.1.0/capacity.wit"];
 
 /// An interface that a driver may leave out.
@@ -29,12 +30,14 @@ pub enum Optional {
     Reboot,
     NodeId,
     Placement,
+    Interruption,
     Capacity,
 }
 
 impl Optional {
     /// All of them, in the order of a world's exports.
-    pub const ALL: [Self; 4] = [Self::Reboot, Self::NodeId, Self::Placement, Self::Capacity];
+    pub const ALL: [Self; 5] =
+        [Self::Reboot, Self::NodeId, Self::Placement, Self::Interruption, Self::Capacity];
 
     /// Returns the interface's name in the contract.
     pub fn name(self) -> &'static str {
@@ -42,6 +45,7 @@ impl Optional {
             Self::Reboot => "reboot",
             Self::NodeId => "node-id",
             Self::Placement => "placement",
+            Self::Interruption => "interruption",
             Self::Capacity => "capacity",
         }
     }
@@ -52,6 +56,7 @@ impl Optional {
             Self::Reboot => ("provider", &[]),
             Self::NodeId => ("node-id", NODE_ID),
             Self::Placement => ("placement", PLACEMENT),
+            Self::Interruption => ("interruption", INTERRUPTION),
             Self::Capacity => ("capacity", CAPACITY),
         }
     }
@@ -116,7 +121,7 @@ mod tests {
 
     #[test]
     fn each_choice_of_interfaces_is_a_world() {
-        for chosen in 0_usize..16 {
+        for chosen in 0_usize..32 {
             let of = |(index, one): (usize, Optional)| (chosen & (1 << index) != 0).then_some(one);
             let optional: Vec<Optional> = Optional::ALL.into_iter().enumerate().filter_map(of).collect();
             let (resolve, world) = World::Driver(optional.clone()).resolve().unwrap();

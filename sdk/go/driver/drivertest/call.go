@@ -20,6 +20,7 @@ const (
 var (
 	withoutSecrets = map[string]bool{
 		"Describe": true, "ValidateClass": true, "GetVolumeIDs": true, "NodeID": true, "Place": true,
+		"IsInterruptible": true,
 	}
 	withUserData = map[string]bool{"Create": true, "Initialize": true}
 )

@@ -151,6 +151,12 @@ func (of *Calls) Place(class driver.Class, failureDomain string) (string, error)
 	return spec, orNil(err)
 }
 
+// IsInterruptible reports whether the cloud may take VMs of a class away.
+func (of *Calls) IsInterruptible(class driver.Class) (bool, error) {
+	is, err := of.calls.IsInterruptible(class)
+	return is, orNil(err)
+}
+
 // NodeCapacity returns the resources of a Node.
 func (of *Calls) NodeCapacity(class driver.Class) (driver.NodeResources, error) {
 	resources, err := of.calls.NodeCapacity(class)

@@ -165,6 +165,17 @@ func (calls *Calls) Place(class driver.Class, failureDomain string) (string, *dr
 	})
 }
 
+// IsInterruptible reports whether the cloud may take VMs of a class away.
+func (calls *Calls) IsInterruptible(class driver.Class) (bool, *driver.Error) {
+	served, offered := calls.Driver.(driver.InterruptionTeller)
+	if !offered {
+		return false, notOffered("interruption")
+	}
+	return run(calls.offline("IsInterruptible"), func(host *driver.Host) (bool, error) {
+		return served.IsInterruptible(host, class)
+	})
+}
+
 // NodeCapacity returns the resources of a Node.
 func (calls *Calls) NodeCapacity(class driver.Class) (driver.NodeResources, *driver.Error) {
 	served, offered := calls.Driver.(driver.CapacityTeller)

@@ -6,7 +6,7 @@ import "github.com/machinist-dev/machinist/sdk/go/driver"
 type Offers struct {
 	Status, Initialize, Listing, VolumeIDs, Reboot bool
 	// For Cluster API.
-	NodeID, Placement, Capacity bool
+	NodeID, Placement, Interruption, Capacity bool
 }
 
 // OffersOf inspects the driver's methods.
@@ -19,6 +19,7 @@ func OffersOf(served driver.Driver) Offers {
 	_, offers.Reboot = served.(driver.Rebooter)
 	_, offers.NodeID = served.(driver.NodeNamer)
 	_, offers.Placement = served.(driver.Placer)
+	_, offers.Interruption = served.(driver.InterruptionTeller)
 	_, offers.Capacity = served.(driver.CapacityTeller)
 	return offers
 }
@@ -30,7 +31,8 @@ func (offers Offers) Interfaces() []string {
 		isOffered bool
 		name      string
 	}{
-		{offers.Reboot, "reboot"}, {offers.NodeID, "node-id"}, {offers.Placement, "placement"}, {offers.Capacity, "capacity"},
+		{offers.Reboot, "reboot"}, {offers.NodeID, "node-id"}, {offers.Placement, "placement"},
+		{offers.Interruption, "interruption"}, {offers.Capacity, "capacity"},
 	} {
 		if each.isOffered {
 			names = append(names, each.name)

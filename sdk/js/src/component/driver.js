@@ -15,7 +15,8 @@ import { host } from './host.js';
  *
  *     export const { driver } = exportDriver(new MyDriver());
  *     export const { driver, reboot } = exportDriver(new MyDriver());   // with `reboot` in the class
- *     export const { driver, nodeId, placement, capacity } = exportDriver(new MyDriver());   // those for Cluster API
+ *     // Those for Cluster API:
+ *     export const { driver, nodeId, placement, interruption, capacity } = exportDriver(new MyDriver());
  *
  * @template {Driver} D
  * @param {D} author

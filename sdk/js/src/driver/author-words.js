@@ -109,6 +109,12 @@ export function readPlaced(answer) {
   return JSON.stringify(object(answer, 'place'));
 }
 
+/** @param {unknown} answer @returns {boolean} */
+export function readInterruptible(answer) {
+  if (typeof answer !== 'boolean') throw wrong('isInterruptible', 'value', 'true or false', answer);
+  return answer;
+}
+
 /** @param {unknown} answer @returns {WitResources} */
 export function readResources(answer) {
   const found = object(answer, 'nodeCapacity');

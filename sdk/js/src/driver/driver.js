@@ -24,11 +24,11 @@ export class InProgress {
  * A driver. Each method may be `async`. Throw a `DriverError` for a failure; any other exception reaches the host as
  * `internal`. Each call runs in an instance of its own: fields do not survive a call.
  *
- * Optional: a driver that can restart machines has `reboot(request, host)` as well. For Cluster API there are three
+ * Optional: a driver that can restart machines has `reboot(request, host)` as well. For Cluster API there are four
  * more methods, each an export of its own: `nodeId(request, vm, host)` returns the id that the cloud controller manager
  * gives to the Node of a VM, `place(machineClass, failureDomain, host)` the `providerSpec` of a class in an exact
- * failure domain, and `nodeCapacity(machineClass, host)` the resources of a Node. The first two have no secrets and no
- * network.
+ * failure domain, `isInterruptible(machineClass, host)` whether the cloud may take a VM of the class away at any time,
+ * and `nodeCapacity(machineClass, host)` the resources of a Node. The first three have no secrets and no network.
  * @abstract
  */
 export class Driver {
@@ -105,6 +105,10 @@ export class Driver {
 /** @typedef {(machineClass: Class, failureDomain: string, host: QuietHost) => Awaitable<object>} Place */
 
 /** @typedef {Driver & { place: Place }} PlacingDriver */
+
+/** @typedef {(machineClass: Class, host: QuietHost) => Awaitable<boolean>} IsInterruptible */
+
+/** @typedef {Driver & { isInterruptible: IsInterruptible }} InterruptibleDriver */
 
 /** @typedef {Driver & { nodeCapacity(machineClass: Class, host: Host): Awaitable<NodeResources> }} MeasuringDriver */
 

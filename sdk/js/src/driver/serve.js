@@ -5,13 +5,15 @@
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
 /** @import { RawHost } from '../contract.js' */
-/** @import { Driver, MeasuringDriver, NamingDriver, PlacingDriver, RebootingDriver } from './driver.js' */
+/** @import { Driver, InterruptibleDriver, MeasuringDriver, NamingDriver } from './driver.js' */
+/** @import { PlacingDriver, RebootingDriver } from './driver.js' */
 
 import {
   errorTo,
   readAbout,
   readCreation,
   readDeletion,
+  readInterruptible,
   readNodeId,
   readPage,
   readPlaced,
@@ -87,6 +89,13 @@ export function serve(author, raw) {
         return readPlaced(await served.place(machineClass, failureDomain, quiet('place')));
       }),
   };
+  const interruption = {
+    isInterruptible: (/** @type {Wit.Class} */ machineClass) =>
+      answered(raw, async () => {
+        const served = /** @type {InterruptibleDriver} */ (offering(author, 'isInterruptible', 'interruption'));
+        return readInterruptible(await served.isInterruptible(machineClass, quiet('is-interruptible')));
+      }),
+  };
   const capacity = {
     nodeCapacity: (/** @type {Wit.Class} */ machineClass) =>
       answered(raw, async (host) => {
@@ -94,7 +103,7 @@ export function serve(author, raw) {
         return readResources(await served.nodeCapacity(machineClass, host));
       }),
   };
-  return { driver, reboot, nodeId, placement, capacity };
+  return { driver, reboot, nodeId, placement, interruption, capacity };
 }
 
 /**

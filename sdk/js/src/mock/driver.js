@@ -111,6 +111,11 @@ export class MockDriver {
     return JSON.parse(await this.#call(false, ({ placement }) => placement.place(machineClass, failureDomain)));
   }
 
+  /** @param {Class} machineClass */
+  async isInterruptible(machineClass) {
+    return this.#call(false, ({ interruption }) => interruption.isInterruptible(machineClass));
+  }
+
   /** @param {Class} machineClass @returns {Promise<NodeResources>} */
   async nodeCapacity(machineClass) {
     const { resources, ...platform } = await this.#call(false, ({ capacity }) => capacity.nodeCapacity(machineClass));

@@ -11,7 +11,8 @@ import './globals.js';
  *
  *     export const { driver } = exportDriver(new MyDriver());
  *     export const { driver, reboot } = exportDriver(new MyDriver());   // with `reboot` in the class
- *     export const { driver, nodeId, placement, capacity } = exportDriver(new MyDriver());   // those for Cluster API
+ *     // Those for Cluster API:
+ *     export const { driver, nodeId, placement, interruption, capacity } = exportDriver(new MyDriver());
  *
  * @template {Driver} D
  * @param {D} author
@@ -35,6 +36,9 @@ export declare function exportDriver<D extends Driver>(author: D): {
     };
     placement: {
         place: (machineClass: import("machinist:provider/types@0.1.0").Class, failureDomain: string) => Promise<string>;
+    };
+    interruption: {
+        isInterruptible: (machineClass: import("machinist:provider/types@0.1.0").Class) => Promise<boolean>;
     };
     capacity: {
         nodeCapacity: (machineClass: import("machinist:provider/types@0.1.0").Class) => Promise<import("machinist:capacity/capacity@0.1.0").NodeResources>;

@@ -24,6 +24,8 @@ export declare function readVolumeIds(answer: unknown, count: number): (string |
 export declare function readNodeId(answer: unknown): string;
 /** @param {unknown} answer @returns {string} */
 export declare function readPlaced(answer: unknown): string;
+/** @param {unknown} answer @returns {boolean} */
+export declare function readInterruptible(answer: unknown): boolean;
 /** @param {unknown} answer @returns {WitResources} */
 export declare function readResources(answer: unknown): WitResources;
 /** @param {DriverError} error @returns {Wit.DriverError} */

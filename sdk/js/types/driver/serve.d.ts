@@ -32,6 +32,9 @@ export declare function serve<D extends Driver>(author: D, raw: RawHost): {
     placement: {
         place: (/** @type {Wit.Class} */ machineClass: Wit.Class, /** @type {string} */ failureDomain: string) => Promise<string>;
     };
+    interruption: {
+        isInterruptible: (/** @type {Wit.Class} */ machineClass: Wit.Class) => Promise<boolean>;
+    };
     capacity: {
         nodeCapacity: (/** @type {Wit.Class} */ machineClass: Wit.Class) => Promise<import("machinist:capacity/capacity@0.1.0").NodeResources>;
     };

@@ -92,6 +92,8 @@ export declare class MockDriver {
     nodeId(request: Request, vm: Vm): Promise<string>;
     /** @param {Class} machineClass @param {string} failureDomain @returns {Promise<any>} */
     place(machineClass: Class, failureDomain: string): Promise<any>;
+    /** @param {Class} machineClass */
+    isInterruptible(machineClass: Class): Promise<boolean>;
     /** @param {Class} machineClass @returns {Promise<NodeResources>} */
     nodeCapacity(machineClass: Class): Promise<NodeResources>;
 }

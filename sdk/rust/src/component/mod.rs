@@ -12,14 +12,15 @@ use std::marker::PhantomData;
 
 use crate::bindings::capacity_teller::exports::machinist::capacity::capacity::Guest as CapacityGuest;
 use crate::bindings::id_deleter::exports::machinist::delete_by_id::delete_by_id::Guest as DeleteByIdGuest;
+use crate::bindings::interruption_teller::exports::machinist::interruption::interruption::Guest as InterruptionGuest;
 use crate::bindings::node_namer::exports::machinist::node_id::node_id::Guest as NodeIdGuest;
 use crate::bindings::placer::exports::machinist::placement::placement::Guest as PlacementGuest;
 use crate::bindings::policy::exports::machinist::policy::policy::Guest as PolicyGuest;
 use crate::bindings::provider::exports::machinist::provider::driver::Guest as DriverGuest;
 use crate::bindings::rebooter::exports::machinist::provider::reboot::Guest as RebootGuest;
 use crate::driver::{
-    About, Capacity, Class, Creation, DeleteById, Deletion, Driver, DriverError, Failure, NodeId,
-    NodeResources, Page, Placement, Reboot, Request, Vm, volume_ids,
+    About, Capacity, Class, Creation, DeleteById, Deletion, Driver, DriverError, Failure, Interruption,
+    NodeId, NodeResources, Page, Placement, Reboot, Request, Vm, volume_ids,
 };
 use crate::log::{HostLog, Log};
 use crate::policy::{self, Policy, Question, Verdict};
@@ -84,6 +85,12 @@ impl<D: NodeId> NodeIdGuest for Exported<D> {
 impl<D: Placement> PlacementGuest for Exported<D> {
     fn place(class: Class, failure_domain: String) -> Result<String, DriverError> {
         D::place(&class, &failure_domain, &ComponentHost).map_err(Failure::into_record)
+    }
+}
+
+impl<D: Interruption> InterruptionGuest for Exported<D> {
+    fn is_interruptible(class: Class) -> Result<bool, DriverError> {
+        D::is_interruptible(&class, &ComponentHost).map_err(Failure::into_record)
     }
 }
 

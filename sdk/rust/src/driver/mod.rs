@@ -2,7 +2,7 @@
 //!
 //! | topic | items |
 //! | --- | --- |
-//! | calls of the host | [`Driver`], [`Reboot`], [`DeleteById`], [`NodeId`], [`Placement`], [`Capacity`] |
+//! | calls of the host | [`Driver`], [`Reboot`], [`DeleteById`], [`NodeId`], [`Placement`], [`Interruption`], [`Capacity`] |
 //! | access to the world | [`Host`], [`OfflineHost`], [`Secret`], [`Log`] |
 //! | requests to the cloud | [`HttpRequest`], [`HttpAnswer`], [`Limits`], [`auth`] |
 //! | failures | [`Failure`], [`Attempt`], [`NoAnswer`], [`NoAnswerReason`] |
@@ -167,6 +167,17 @@ pub trait Placement: Driver {
     /// # Errors
     /// [`invalid`] if the class cannot be in this failure domain, with a message that names the field to change.
     fn place(class: &Class, failure_domain: &str, host: &dyn OfflineHost) -> Result<String, Failure>;
+}
+
+/// Optional: a driver that knows whether its cloud may take VMs away. `export_driver!(MyDriver, interruption)` exports
+/// it.
+pub trait Interruption: Driver {
+    /// Returns whether the cloud may take a VM of this class away at any time: spot, preemptible. False if the class
+    /// does not say so. The same arguments always give the same answer.
+    ///
+    /// # Errors
+    /// [`invalid`] if the class is unreadable.
+    fn is_interruptible(class: &Class, host: &dyn OfflineHost) -> Result<bool, Failure>;
 }
 
 /// Optional: a driver that knows the resources of Nodes. `export_driver!(MyDriver, capacity)` exports it.

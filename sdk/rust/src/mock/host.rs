@@ -11,7 +11,8 @@ use super::substitute::Place;
 use super::vault::Kept;
 use crate::driver::{
     About, Capacity, Class, Creation, DeleteById, Deletion, Driver, Failure, HttpAnswer, HttpRequest,
-    NoAnswerReason, NodeId, NodeResources, Page, Placement, Reboot, Request, USER_DATA_KEY, Vm, volume_ids,
+    Interruption, NoAnswerReason, NodeId, NodeResources, Page, Placement, Reboot, Request, USER_DATA_KEY, Vm,
+    volume_ids,
 };
 
 /// Answers requests in which the secrets are filled in.
@@ -217,6 +218,16 @@ impl<D: Placement> MockDriver<'_, '_, D> {
     /// As there.
     pub fn place(&self, class: &Class, failure_domain: &str) -> Result<String, Failure> {
         D::place(class, failure_domain, &MockCall::offline(self.host))
+    }
+}
+
+impl<D: Interruption> MockDriver<'_, '_, D> {
+    /// As in [`Interruption`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn is_interruptible(&self, class: &Class) -> Result<bool, Failure> {
+        D::is_interruptible(class, &MockCall::offline(self.host))
     }
 }
 

@@ -65,6 +65,7 @@ impl Drivers for InfraCloud {
                 delete_by_id: false,
                 node_id: false,
                 placement: false,
+                interruption: false,
                 capacity: false,
             },
             consistency_window: SignedDuration::ZERO,
@@ -131,6 +132,10 @@ impl Drivers for InfraCloud {
     }
 
     fn place(&self, _: MachineRequest, _: FailureDomain) -> BoxFuture<'_, DriverResult<String>> {
+        future::ready(Err(not_offered())).boxed()
+    }
+
+    fn is_interruptible(&self, _: MachineRequest) -> BoxFuture<'_, DriverResult<bool>> {
         future::ready(Err(not_offered())).boxed()
     }
 

@@ -11,7 +11,7 @@ checks! {
     "host/granted" Shared cloud granted "a machine's life needs no request that the grants refuse";
     "host/declared" Shared cloud declared "each host that is asked is one that describe names";
     "host/offline" Shared offline offline
-        "describe, validate-class, get-volume-ids, node-id and place send nothing";
+        "describe, validate-class, get-volume-ids, node-id, place and is-interruptible send nothing";
 }
 
 async fn life(case: &Case) -> Outcome {
@@ -70,6 +70,7 @@ async fn offline(case: Case) -> Outcome {
     let machine = case.machine("offline");
     let _ = case.place(&machine, "nowhere-9z").await;
     let _ = case.node_id(&machine, &vm()).await;
+    let _ = case.is_interruptible(&machine).await;
     let refusals = [case.stage.refused_at_load(), &case.stage.observed().refusals].concat();
     must(refusals.is_empty(), || format!("a call without network tries {}", refusals.join(", ")))?;
     let sent = case.stage.proxy.journal().len();

@@ -10,7 +10,7 @@
 //! | `delete` | a deletion removes the machine's VM, and nobody else's |
 //! | `list` | all of the cluster's machines, each once, and nobody else's |
 //! | `optional` | optional functions of a driver |
-//! | `of_cluster_api` | functions for Cluster API: ids of Nodes, failure domains, resources of Nodes |
+//! | `of_cluster_api` | functions for Cluster API: ids of Nodes, failure domains, interruptions, resources |
 //! | `cloud_trouble` | clouds that lag, refuse, throttle, or lose answers |
 //! | `deadline` | calls of a driver whose cloud hangs |
 //! | `clock` | a host whose clock is off |

@@ -1,4 +1,4 @@
-//! Functions of a driver for Cluster API: ids of Nodes, failure domains, resources of Nodes.
+//! Functions of a driver for Cluster API: ids of Nodes, failure domains, interruptions, resources of Nodes.
 
 use machinist_core::driver::Vm;
 use machinist_core::driver::error::{CallError, Code};
@@ -14,6 +14,8 @@ checks! {
     "placement/same" Shared offline same_spec
         "a placed class is the same text each time, and placed again it means the same";
     "placement/nowhere" Shared cloud nowhere "a failure domain that does not exist gives no VM";
+    "interruption/class" Shared offline interruption
+        "a valid class is interruptible or not, and the same each time";
     "capacity/class" Shared cloud class "a valid class has a Node with cpu and memory, the same each time";
     "capacity/invalid" Shared cloud invalid "a class that cannot work has no Node";
 }
@@ -98,6 +100,14 @@ async fn nowhere(case: Case) -> Outcome {
         Err(error) => return failed(format!("place does not answer: {error}")),
     }
     case.expect_vms(&machine, 0, "after a create in a failure domain that does not exist").await
+}
+
+async fn interruption(case: Case) -> Outcome {
+    case.offers("interruption")?;
+    let machine = case.machine("interruption");
+    let first = fine(case.is_interruptible(&machine).await, "is-interruptible")?;
+    let again = fine(case.is_interruptible(&machine).await, "is-interruptible of the same class")?;
+    must(first == again, || format!("is-interruptible answers {first} and then {again} for one class"))
 }
 
 async fn class(case: Case) -> Outcome {

@@ -63,6 +63,7 @@ const BITES: &[(&str, &str)] = &[
     ("placement/there", "places-elsewhere"),
     ("placement/same", "random-spec"),
     ("placement/nowhere", "places-elsewhere"),
+    ("interruption/class", "undecided"),
     ("capacity/class", "no-memory"),
     ("capacity/invalid", "guesses"),
     ("lost/create", "second-vm"),

@@ -289,6 +289,7 @@ impl Drivers for HostDrivers {
                 delete_by_id: self.cloud.deletes_by_id(),
                 node_id: false,
                 placement: false,
+                interruption: false,
                 capacity: false,
             },
             consistency_window: self.cloud.window(),
@@ -351,6 +352,10 @@ impl Drivers for HostDrivers {
 
     fn place(&self, request: MachineRequest, _: FailureDomain) -> BoxFuture<'_, DriverResult<String>> {
         async move { Ok(request.class.spec) }.boxed()
+    }
+
+    fn is_interruptible(&self, _: MachineRequest) -> BoxFuture<'_, DriverResult<bool>> {
+        async { Ok(false) }.boxed()
     }
 
     fn node_capacity(&self, _: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {

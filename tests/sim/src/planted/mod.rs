@@ -201,6 +201,10 @@ impl Drivers for Faulty {
         self.drivers.place(request, domain)
     }
 
+    fn is_interruptible(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<bool>> {
+        self.drivers.is_interruptible(request)
+    }
+
     fn node_capacity(&self, request: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {
         self.drivers.node_capacity(request)
     }

@@ -6,8 +6,10 @@ use crate::Complaint;
 use crate::tree::File;
 
 /// The contracts that authors of drivers and policies implement.
-const CONTRACTS: [&str; 6] =
-    ["provider.wit", "policy.wit", "delete-by-id.wit", "node-id.wit", "placement.wit", "capacity.wit"];
+const CONTRACTS: [&str; 7] = [
+    "provider.wit", "policy.wit", "delete-by-id.wit", "node-id.wit", "placement.wit", "interruption.wit",
+    "capacity.wit",
+];
 const PAGES: &str = "docs/authors/functions/";
 
 /// Each function that a component exports has a page that quotes it as the newest contract has it, and no page quotes

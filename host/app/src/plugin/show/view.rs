@@ -226,6 +226,7 @@ fn driver(about: &machinist_plugin_host::About) -> Driver {
         ("delete-by-id", capabilities.delete_by_id),
         ("node-id", capabilities.node_id),
         ("placement", capabilities.placement),
+        ("interruption", capabilities.interruption),
         ("capacity", capabilities.capacity),
     ];
     Driver {

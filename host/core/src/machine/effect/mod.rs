@@ -81,6 +81,8 @@ machine_effects! {
         [CallsDriver, HarmsOthers, NotInDeletion];
     /// Ask the driver for the spec of VMs in this failure domain and no other. It asks no cloud.
     PlaceVm { failure_domain: FailureDomain } => placement: DriverResult<String>, "place-vm", CloudRead, [];
+    /// Ask the driver whether the cloud may take VMs of the class away at any time. It asks no cloud.
+    AskInterruptible => interruption: DriverResult<bool>, "ask-interruptible", CloudRead, [];
     /// Ask the driver for the id that the Node of this VM has. It asks no cloud.
     NameNode(Box<Vm>) => node_id: DriverResult<ProviderId>, "name-node", CloudRead, [];
     /// Store the cloud's id and the Node's name on the Machine.

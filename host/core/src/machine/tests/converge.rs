@@ -102,6 +102,7 @@ impl Cluster {
             MachineEffect::EnsureToken
             | MachineEffect::InitializeVm
             | MachineEffect::PlaceVm { .. }
+            | MachineEffect::AskInterruptible
             | MachineEffect::NameNode(_)
             | MachineEffect::ForgetToken
             | MachineEffect::DeleteVm

@@ -66,6 +66,7 @@ pub(crate) fn view() -> MachineView {
                 delete_by_id: false,
                 node_id: false,
                 placement: false,
+                interruption: false,
                 capacity: false,
             },
             consistency_window: SignedDuration::from_secs(WINDOW_SECONDS),

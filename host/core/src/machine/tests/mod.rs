@@ -139,6 +139,7 @@ impl Case {
             MachineEffect::CreateVm => MachineOutcome::CreateVm(Ok(Creation::Created(vm()))),
             MachineEffect::InitializeVm => MachineOutcome::InitializeVm(Ok(vm())),
             MachineEffect::PlaceVm { .. } => MachineOutcome::PlaceVm(Ok("{}".to_owned())),
+            MachineEffect::AskInterruptible => MachineOutcome::AskInterruptible(Ok(false)),
             MachineEffect::NameNode(vm) => MachineOutcome::NameNode(Ok(vm.provider_id.clone())),
             MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Ok(())),
             MachineEffect::SyncNode { .. } => MachineOutcome::SyncNode(Ok(())),

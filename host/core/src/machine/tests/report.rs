@@ -27,6 +27,7 @@ pub(super) fn effect_text(effect: &MachineEffect) -> String {
         | MachineEffect::ReleaseFinalizer
         | MachineEffect::DeleteMachine
         | MachineEffect::NoteHooks
+        | MachineEffect::AskInterruptible
         | MachineEffect::AskPolicies
         | MachineEffect::RebootVm => name.to_owned(),
         MachineEffect::NoteReboot(reboots) => format!("{name} {} in all", reboots.times().len()),

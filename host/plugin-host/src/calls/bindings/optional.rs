@@ -64,6 +64,20 @@ pub(crate) mod placement {
     });
 }
 
+/// Whether the cloud may take VMs of a class away at any time.
+pub(crate) mod interruption {
+    wasmtime::component::bindgen!({
+        path: ["../../wit/provider/0.1.0", "../../wit/interruption/0.1.0"],
+        world: "machinist:interruption/interruption-teller",
+        imports: { default: trappable },
+        exports: { default: async },
+        require_store_data_send: true,
+        with: {
+            "machinist:provider/types": crate::calls::bindings::driver::machinist::provider::types,
+        },
+    });
+}
+
 /// The resources of a Node of a class.
 pub(crate) mod capacity {
     wasmtime::component::bindgen!({
@@ -157,6 +171,9 @@ optional_exports! {
     placement: placement::Placer, placement::PlacerIndices,
         machinist_placement_placement -> placement::exports::machinist::placement::placement::Guest,
         "machinist:placement/placement", "0.1.0";
+    interruption: interruption::InterruptionTeller, interruption::InterruptionTellerIndices,
+        machinist_interruption_interruption -> interruption::exports::machinist::interruption::interruption::Guest,
+        "machinist:interruption/interruption", "0.1.0";
     capacity: capacity::CapacityTeller, capacity::CapacityTellerIndices,
         machinist_capacity_capacity -> capacity::exports::machinist::capacity::capacity::Guest,
         "machinist:capacity/capacity", "0.1.0";

@@ -22,7 +22,7 @@ use crate::vault::Vault;
 
 mod of_cluster_api;
 
-pub(crate) use of_cluster_api::{NodeCapacity, NodeId, Place};
+pub(crate) use of_cluster_api::{IsInterruptible, NodeCapacity, NodeId, Place};
 
 pub(crate) struct CallContext<'a> {
     pub(crate) exports: &'a Exports,
@@ -92,8 +92,8 @@ macro_rules! questions {
 }
 
 questions![
-    Create, Initialize, Delete, GetStatus, Reboot, DeleteById, NodeId, Place, List, NodeCapacity,
-    GetVolumeIds, ValidateClass, Describe
+    Create, Initialize, Delete, GetStatus, Reboot, DeleteById, NodeId, Place, IsInterruptible, List,
+    NodeCapacity, GetVolumeIds, ValidateClass, Describe
 ];
 
 /// Declares the questions about a Machine: what they name beside it, whether they change a VM, and for each the export,

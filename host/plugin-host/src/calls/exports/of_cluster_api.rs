@@ -1,4 +1,5 @@
-//! The exports that Cluster API needs beside those of every driver: ids of Nodes, failure domains, resources.
+//! The exports that Cluster API needs beside those of every driver: ids of Nodes, failure domains, interruptions,
+//! resources.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -87,6 +88,39 @@ impl Ask for Place {
     fn recorded(replay: &Replay<'_>) -> std::result::Result<Self, ReplayError> {
         let (request, failure_domain) = replay.question(Self::OPERATION)?;
         Ok(Self { request: convert::machine_request(request, SecretValues::default()), failure_domain })
+    }
+}
+
+/// Whether the cloud may take VMs of the class of this Machine away. Without secrets, and so without network.
+#[derive(Clone)]
+pub(crate) struct IsInterruptible {
+    pub(crate) request: MachineRequest,
+}
+
+impl Ask for IsInterruptible {
+    type Answer = bool;
+
+    const OPERATION: Operation = Operation::IsInterruptible;
+
+    fn subject(&self) -> String {
+        format!("{}/{}", self.request.machine.namespace, self.request.machine.name)
+    }
+
+    fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<bool>>> {
+        async move {
+            let export = offered!(running.exports.interruption());
+            // The Machine only decides which version of the driver answers.
+            let request = convert::request(&self.request, running.deadline_ms);
+            running.recording.asked(&request);
+            let answer = export.call_is_interruptible(&mut *running.store, &request.class).await?;
+            Ok(running.answered(answer, |is_interruptible, _| Ok(is_interruptible)))
+        }
+        .boxed()
+    }
+
+    fn recorded(replay: &Replay<'_>) -> std::result::Result<Self, ReplayError> {
+        let request = replay.question(Self::OPERATION)?;
+        Ok(Self { request: convert::machine_request(request, SecretValues::default()) })
     }
 }
 

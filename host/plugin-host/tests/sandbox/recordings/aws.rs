@@ -146,5 +146,10 @@ pub(super) async fn life() -> Vec<Recording> {
     ec2.faults().add(Rule::new(Effect::throttle(None)));
     host.create(ask("uid-2")).await.expect_err("too many requests");
     host.get_status(ask("uid-2")).await.expect_err("too many requests");
+    let mut spot: serde_json::Value = serde_json::from_str(&spec).expect("JSON");
+    spot["instanceMarketOptions"] = serde_json::json!({ "marketType": "spot" });
+    let mut interruptible = ask("uid-2");
+    interruptible.class.spec = spot.to_string();
+    assert_eq!(host.is_interruptible(interruptible).await, Ok(true));
     recorded(&world, folder.path()).await
 }

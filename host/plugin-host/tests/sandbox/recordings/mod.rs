@@ -118,6 +118,7 @@ async fn life() -> (Vec<Recording>, String) {
     assert_eq!(node, Ok(vm.provider_id), "the kubelets of this cloud register so");
     let placed = world.host.place(known.clone(), "sim-1b".into()).await.expect("is placed");
     assert_eq!(placed, SPEC_ELSEWHERE);
+    assert_eq!(world.host.is_interruptible(known.clone()).await, Ok(false), "the class does not say so");
     let class_request = ClassRequest { class: class("sim", SPEC), secrets: known.secrets.clone() };
     let resources = world.host.node_capacity(class_request).await.expect("has a size").resources;
     assert_eq!(

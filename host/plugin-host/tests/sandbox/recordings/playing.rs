@@ -21,7 +21,7 @@ async fn a_life_is_replayed_bit_for_bit_without_its_cloud() {
     let operations: Vec<&str> = recordings.iter().map(|recording| recording.operation.as_str()).collect();
     let expected = [
         "CreateMachine", "GetMachineStatus", "ListMachines", "RebootMachine", "ValidateClass",
-        "GetVolumeIDs", "GetNodeID", "PlaceClass", "GetNodeCapacity", "DeleteMachine",
+        "GetVolumeIDs", "GetNodeID", "PlaceClass", "IsInterruptible", "GetNodeCapacity", "DeleteMachine",
     ];
     assert_eq!(operations, expected);
     assert!(of(&recordings, "CreateMachine").http.iter().any(|exchange| exchange.method == "POST"));

@@ -73,7 +73,8 @@ async fn the_driver_of_ec2_does_what_it_did() {
     }
     for operation in [
         "CreateMachine", "InitializeMachine", "GetMachineStatus", "ListMachines", "RebootMachine",
-        "ValidateClass", "GetVolumeIDs", "DeleteMachine", "GetNodeID", "PlaceClass", "GetNodeCapacity",
+        "ValidateClass", "GetVolumeIDs", "DeleteMachine", "GetNodeID", "PlaceClass", "IsInterruptible",
+        "GetNodeCapacity",
     ] {
         assert!(has(operation, false), "no {operation} that is answered");
     }

@@ -109,6 +109,11 @@ pub(super) async fn perform(
             let placed = tenant.drivers.place(asked, failure_domain.clone()).await;
             InfraEffectResult::call(MachineOutcome::PlaceVm(placed))
         }
+        MachineEffect::AskInterruptible => {
+            let asked = request::without_secrets(observed, placed);
+            let answer = tenant.drivers.is_interruptible(asked).await;
+            InfraEffectResult::call(MachineOutcome::AskInterruptible(answer))
+        }
         MachineEffect::NameNode(vm) => {
             let asked = request::without_secrets(observed, placed);
             let named = tenant.drivers.node_id(asked, (**vm).clone()).await;

@@ -32,6 +32,11 @@ pub(super) fn of(
     {
         patch.insert("failureDomain".to_owned(), json!(domain.as_str()));
     }
+    if let Some(interruptible) = change.interruptible
+        && current.interruptible != Some(interruptible)
+    {
+        patch.insert("interruptible".to_owned(), json!(interruptible));
+    }
     let old = current.conditions.as_slice();
     let ready = change.ready.map(ConditionStatus::as_str);
     let text = (conclusion.reason.as_str(), conclusion.message.as_str());

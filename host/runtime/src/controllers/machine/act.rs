@@ -149,7 +149,7 @@ pub(super) async fn perform(
             EffectResult::call(MachineOutcome::DeleteVm(calls.delete(request(UserData::Hidden)).await))
         }
         // The core asks for these with Cluster API only.
-        MachineEffect::PlaceVm { .. } | MachineEffect::NameNode(_) => {
+        MachineEffect::PlaceVm { .. } | MachineEffect::AskInterruptible | MachineEffect::NameNode(_) => {
             EffectResult::call(effect.refused("a Machine has its zone from its class"))
         }
         MachineEffect::RecordVm { provider_id, node_name, is_proven } => {

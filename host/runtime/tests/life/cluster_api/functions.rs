@@ -1,4 +1,4 @@
-//! Drivers with the interfaces for Cluster API: ids of Nodes, failure domains.
+//! Drivers with the interfaces for Cluster API: ids of Nodes, failure domains, interruptions.
 
 use std::time::Duration;
 
@@ -29,6 +29,19 @@ fn add_machine_in(stage: &Stage, zone: &str) {
     add_machine_without_data(stage, "vm");
     stage.api.edit(OWNERS, &of_team("vm"), &json!({ "spec": { "failureDomain": zone } })).unwrap();
     name_bootstrap(stage, "vm");
+}
+
+/// The machine `vm`, whose class asks for a VM that the cloud may take away.
+fn add_spot_machine(stage: &Stage) {
+    add_bootstrap(stage, "vm");
+    add_machine_without_data(stage, "vm");
+    let spot = json!({ "spec": { "providerSpec": { "spot": true } } });
+    stage.api.edit(MACHINES, &of_team("vm"), &spot).unwrap();
+    name_bootstrap(stage, "vm");
+}
+
+fn interruptible(stage: &Stage) -> Value {
+    find(stage, "vm").unwrap()["status"]["interruptible"].clone()
 }
 
 fn annotation(stage: &Stage, name: &str) -> Value {
@@ -152,4 +165,51 @@ async fn a_failure_domain_that_the_class_cannot_have_makes_no_vm() {
     assert!(message.contains("there is no zone zone-z"), "{message}");
     let calls = stage.wire.records(|call| call.verb == "CALL");
     assert!(calls.is_empty(), "{}", table(&calls));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whether_the_cloud_may_take_the_vm_away_comes_with_its_provision_and_costs_no_write() {
+    let (stage, _host) = stage();
+    stage.cloud.tell_interruptions(0);
+    add_spot_machine(&stage);
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    assert_eq!(interruptible(&stage), true);
+    tokio::time::sleep(LIMIT).await;
+    let writes = stage.wire.records(|call| call.is_write() && call.name.starts_with("vm"));
+    assert_eq!(writes.len(), 3, "{}", table(&writes));
+    // Later looks have the answer.
+    tokio::time::sleep(Duration::from_secs(3 * 3_600)).await;
+    let asked = stage.wire.records(|call| call.what == "is-interruptible");
+    assert_eq!(asked.len(), 1, "{}", table(&asked));
+    assert_eq!(interruptible(&stage), true);
+    until_gone(&stage).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_that_does_not_say_so_is_not_interruptible_and_a_driver_without_the_interface_says_nothing() {
+    for (tells, expected) in [(true, json!(false)), (false, Value::Null)] {
+        let (stage, _host) = stage();
+        if tells {
+            stage.cloud.tell_interruptions(0);
+        }
+        add_machine(&stage, "vm");
+        stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+        assert_eq!(interruptible(&stage), expected);
+        assert_eq!(says(&stage, "vm", "Ready").1, "InstanceRunning");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_fails_to_say_so_holds_no_machine_up_and_is_asked_again_at_the_next_look() {
+    let (stage, _host) = stage();
+    stage.cloud.tell_interruptions(1);
+    add_spot_machine(&stage);
+    stage.until("the VM is provided", LIMIT, || is_provisioned(&stage, "vm")).await;
+    assert_eq!(says(&stage, "vm", "Ready"), ("True".to_owned(), "InstanceRunning".to_owned()));
+    assert!(interruptible(&stage).is_null());
+    let limit = Duration::from_secs(3 * 3_600);
+    stage.until("it is known", limit, || interruptible(&stage) == true).await;
+    let asked = stage.wire.records(|call| call.what == "is-interruptible");
+    assert_eq!(asked.len(), 2, "{}", table(&asked));
+    until_gone(&stage).await;
 }

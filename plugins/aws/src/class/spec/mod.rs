@@ -104,6 +104,15 @@ impl Spec {
         Some(TagKeys { cluster: key(CLUSTER_KEY)?, role: key(ROLE_KEY)? })
     }
 
+    /// True if EC2 may take the instance away at any time. A capacity block ends at a known time.
+    pub(crate) fn is_interruptible(&self) -> bool {
+        match &self.market {
+            Market::OnDemand => false,
+            Market::Named(kind) => kind != "capacity-block",
+            Market::Spot { .. } => true,
+        }
+    }
+
     /// True if the class needs steps after the launch.
     pub(crate) fn needs_initialize(&self) -> bool {
         self.is_forwarding || self.interfaces.iter().any(|interface| interface.ipv6_prefixes > 0)

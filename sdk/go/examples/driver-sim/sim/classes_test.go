@@ -19,7 +19,7 @@ func TestAClassIsReadLeniently(test *testing.T) {
 	}
 	read, warnings, err := readSpec(request(1, lenient).Class)
 	fixture.ok(err)
-	expected := spec{[]string{"sim-1a"}, "sim.small", "linux-1", map[string]string{"team": "a"}, []volumeSpec{{20, ""}}, true}
+	expected := spec{[]string{"sim-1a"}, "sim.small", "linux-1", map[string]string{"team": "a"}, []volumeSpec{{20, ""}}, true, false}
 	fixture.check(reflect.DeepEqual(read, expected), read)
 	fixture.check(reflect.DeepEqual(warnings, []string{
 		"providerSpec.colour is not a field and is ignored",
@@ -50,6 +50,7 @@ func TestAFaultNamesItsFieldBeforeAnythingIsAsked(test *testing.T) {
 		{object{"image": nil}, `image is required`},
 		{object{"initialize": "yes"}, `initialize must be true or false, got "yes"`},
 		{object{"initialize": 1}, `initialize must be true or false, got 1`},
+		{object{"interruptible": 1}, `interruptible must be true or false, got 1`},
 		{object{"tags": []any{}}, `tags must be an object of texts, got []`},
 		{object{"tags": object{"a": 1}}, `tags["a"] must be a text of at most 256 bytes, got 1`},
 		{object{"tags": object{"a:b": ""}}, `tags["a:b"] must have a key of 1 to 128 bytes without a colon`},
@@ -116,7 +117,7 @@ func TestTheSchemaKnowsTheFieldsThatAreRead(test *testing.T) {
 	everything["zone"], everything["type"], everything["image"] = "sim-1a", "sim.small", "linux-1"
 	everything["volumes"] = []object{volume}
 	_, warnings, err := readSpec(drivertest.Class("sim", everything))
-	if err != nil || len(warnings) != 0 || len(known.Properties) != 6 {
+	if err != nil || len(warnings) != 0 || len(known.Properties) != 7 {
 		test.Fatal(warnings, err)
 	}
 }

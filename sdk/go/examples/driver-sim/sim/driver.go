@@ -126,6 +126,12 @@ func (Driver) Place(_ *driver.Host, class driver.Class, failureDomain string) (s
 	return placed(class, failureDomain)
 }
 
+// IsInterruptible reports what the class says.
+func (Driver) IsInterruptible(_ *driver.Host, class driver.Class) (bool, error) {
+	read, _, err := readSpec(class)
+	return read.interruptible, err
+}
+
 // NodeCapacity returns the size of the class's type.
 func (Driver) NodeCapacity(host *driver.Host, class driver.Class) (driver.NodeResources, error) {
 	read, _, err := readSpec(class)

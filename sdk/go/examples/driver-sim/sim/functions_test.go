@@ -35,6 +35,23 @@ func TestAPlacedClassMakesVMsInThatZoneAndNowhereElse(test *testing.T) {
 	fixture.fails(driver.InvalidArgument, second(fixture.driver.Place(invalid, "sim-1b")))
 }
 
+func TestAVMMayBeTakenAwayIfItsClassSaysSo(test *testing.T) {
+	fixture := newFixture(test)
+	of := func(changes object) (bool, error) {
+		return fixture.driver.IsInterruptible(drivertest.Class("sim", specWith(changes)))
+	}
+	for _, row := range []struct {
+		changes  object
+		expected bool
+	}{{nil, false}, {object{"interruptible": nil}, false}, {object{"interruptible": true}, true}} {
+		is, err := of(row.changes)
+		fixture.ok(err)
+		fixture.check(is == row.expected, row)
+	}
+	fixture.fails(driver.InvalidArgument, second(of(object{"interruptible": "yes"})))
+	fixture.check(len(fixture.requests()) == 0)
+}
+
 func TestANodeHasTheResourcesOfItsType(test *testing.T) {
 	fixture := newFixture(test)
 	of := func(kind string) (driver.NodeResources, error) {

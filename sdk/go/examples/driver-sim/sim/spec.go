@@ -35,6 +35,8 @@ type spec struct {
 	volumes     []volumeSpec
 	// True if Initialize completes the VM.
 	initialize bool
+	// True if the VM may be taken away at any time. The driver only reports it.
+	interruptible bool
 }
 
 // A volume that is created with the VM and deleted with it.
@@ -68,7 +70,7 @@ func readSpec(class driver.Class) (read spec, warnings []string, err error) {
 	if err != nil {
 		return spec{}, nil, err
 	}
-	warnings = root.unknown("zone", "type", "image", "tags", "volumes", "initialize")
+	warnings = root.unknown("zone", "type", "image", "tags", "volumes", "initialize", "interruptible")
 	var ofVolumes []string
 	steps := []func() error{
 		func() (err error) { read.zones, err = zonesOf(root, class.Zones); return err },
@@ -76,7 +78,8 @@ func readSpec(class driver.Class) (read spec, warnings []string, err error) {
 		func() (err error) { read.kind, err = root.neededText("type"); return err },
 		func() (err error) { read.image, err = root.neededText("image"); return err },
 		func() (err error) { read.tags, err = tagsOf(root); return err },
-		func() (err error) { read.initialize, err = initializeOf(root); return err },
+		func() (err error) { read.initialize, err = flagOf(root, "initialize"); return err },
+		func() (err error) { read.interruptible, err = flagOf(root, "interruptible"); return err },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -107,7 +110,7 @@ func asksForInitialize(class driver.Class) bool {
 	if err != nil {
 		return false
 	}
-	asks, err := initializeOf(root)
+	asks, err := flagOf(root, "initialize")
 	return asks && err == nil
 }
 
@@ -146,13 +149,13 @@ func zonesOf(root fields, alternatives []string) ([]string, error) {
 	return zones, nil
 }
 
-func initializeOf(root fields) (bool, error) {
-	value := root.get("initialize")
-	asks, is := value.(bool)
+func flagOf(root fields, name string) (bool, error) {
+	value := root.get(name)
+	isSet, is := value.(bool)
 	if value != nil && !is {
-		return false, root.unfit("initialize", "true or false", value)
+		return false, root.unfit(name, "true or false", value)
 	}
-	return asks, nil
+	return isSet, nil
 }
 
 func tagsOf(root fields) (map[string]string, error) {

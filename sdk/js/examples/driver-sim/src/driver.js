@@ -95,6 +95,11 @@ export class SimDriver extends Driver {
     return placed(machineClass, failureDomain);
   }
 
+  /** @param {Class} machineClass */
+  isInterruptible(machineClass) {
+    return readSpec(machineClass).spec.interruptible;
+  }
+
   /** @param {Class} machineClass @param {Host} host @returns {Promise<NodeResources>} */
   async nodeCapacity(machineClass, host) {
     const { type } = readSpec(machineClass).spec;

@@ -8,7 +8,7 @@ import { Fields, quoted } from 'machinist-sdk';
 
 import { CLUSTER_TAG, NAME_TAG, UID_TAG } from './vm.js';
 
-const FIELDS = ['zone', 'type', 'image', 'tags', 'volumes', 'initialize'];
+const FIELDS = ['zone', 'type', 'image', 'tags', 'volumes', 'initialize', 'interruptible'];
 const VOLUME_FIELDS = ['sizeGib', 'name'];
 const OWN_TAGS = [CLUSTER_TAG, UID_TAG, NAME_TAG];
 /** The cloud allows 50 tags; the driver needs some of them. */
@@ -25,6 +25,7 @@ const TAG_VALUE_BYTES = 256;
  * @property {[string, string][]} tags
  * @property {{ sizeGib: number, name?: string }[]} volumes
  * @property {boolean} initialize True if `initialize` completes the VM.
+ * @property {boolean} interruptible True if the VM may be taken away at any time. The driver only reports it.
  */
 
 /**
@@ -60,6 +61,7 @@ export function readSpec(machineClass) {
     tags: root.entries('tags', 'an object of texts').map(([key, value]) => tag(root, key, value)),
     volumes: volumes.map((volume) => ({ sizeGib: volume.neededWholeNumber('sizeGib', { least: 1 }), name: volume.text('name') })),
     initialize: root.flag('initialize') ?? false,
+    interruptible: root.flag('interruptible') ?? false,
   };
   if (spec.tags.length > MOST_TAGS) throw root.invalid('tags', `has ${spec.tags.length} entries: at most ${MOST_TAGS} fit`);
   const unknown = [...root.unknown(FIELDS), ...volumes.flatMap((volume) => volume.unknown(VOLUME_FIELDS))];

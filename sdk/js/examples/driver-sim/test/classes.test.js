@@ -15,6 +15,7 @@ const FAULTS = [
   [{ type: 7 }, 'providerSpec.type must be a text that is not empty, got 7'],
   [{ image: null }, 'providerSpec.image is required'],
   [{ initialize: 'yes' }, 'providerSpec.initialize must be true or false, got "yes"'],
+  [{ interruptible: 1 }, 'providerSpec.interruptible must be true or false, got 1'],
   [{ tags: [] }, 'providerSpec.tags must be an object of texts, got []'],
   [{ tags: { a: 1 } }, 'providerSpec.tags["a"] must be a text of at most 256 bytes, got 1'],
   [{ tags: { 'a:b': '' } }, 'providerSpec.tags["a:b"] must have a key of 1 to 128 bytes without a colon'],
@@ -89,6 +90,6 @@ test('the schema knows the fields that are read', async () => {
     Object.keys(schema.properties.volumes.items.properties).map((name) => [name, name === 'sizeGib' ? 1 : null]),
   );
   assert.deepEqual(await driver.validateClass(request(1, { volumes: [volume] }).class), []);
-  assert.equal(Object.keys(schema.properties).length, 6);
+  assert.equal(Object.keys(schema.properties).length, 7);
   assert.deepEqual(JSON.parse(/** @type {string} */ ((await driver.describe()).classSchema)), schema);
 });

@@ -1,5 +1,5 @@
 /**
- * The methods for Cluster API: ids of Nodes, zones, resources.
+ * The methods for Cluster API: ids of Nodes, zones, interruptions, resources.
  */
 
 import assert from 'node:assert/strict';
@@ -25,6 +25,20 @@ test('a placed class makes VMs in that zone and nowhere else', async () => {
   assert.equal((await failure(driver.create(request(2, placed)))).code, 'resource-exhausted');
   const invalid = { ...request(1).class, spec: '{"type": "sim.small"}' };
   assert.equal((await failure(driver.place(invalid, 'sim-1b'))).code, 'invalid-argument');
+});
+
+test('a VM may be taken away if its class says so', async () => {
+  const { driver, sent } = fixture();
+  /** @type {[object, boolean][]} */
+  const rows = [
+    [{}, false],
+    [{ interruptible: null }, false],
+    [{ interruptible: true }, true],
+  ];
+  for (const [change, expected] of rows) assert.equal(await driver.isInterruptible(request(1, change).class), expected);
+  const invalid = request(1, { interruptible: 'yes' }).class;
+  assert.equal((await failure(driver.isInterruptible(invalid))).code, 'invalid-argument');
+  assert.deepEqual(sent(), []);
 });
 
 test('a Node has the resources of its type', async () => {

@@ -64,6 +64,9 @@ class SimDriver(Driver):
     def place(self, class_: Class, failure_domain: str, host: Host) -> str:
         return spec.placed(class_, failure_domain)
 
+    def is_interruptible(self, class_: Class, host: Host) -> bool:
+        return spec.read(class_).spec.interruptible
+
     def node_capacity(self, class_: Class, host: Host) -> NodeResources:
         kind = spec.read(class_).spec.kind
         size = Cloud.open(host).size(kind)

@@ -14,7 +14,7 @@ from sim_driver.fields import Fields
 # JSON Schema of `providerSpec`, for `describe`. Read while the component is built: later there are no files.
 SCHEMA = Path(__file__).with_name("class-schema.json").read_text()
 
-_FIELDS = ("zone", "type", "image", "tags", "volumes", "initialize")
+_FIELDS = ("zone", "type", "image", "tags", "volumes", "initialize", "interruptible")
 _VOLUME_FIELDS = ("sizeGib", "name")
 _OWN_TAGS = (CLUSTER_TAG, UID_TAG, NAME_TAG)
 # The cloud allows 50 tags; the driver needs some of them.
@@ -47,6 +47,8 @@ class Spec:
     volumes: list[VolumeSpec] = field(default_factory=list)
     # True if `initialize` completes the VM.
     initialize: bool = False
+    # True if the VM may be taken away at any time. The driver only reports it.
+    interruptible: bool = False
 
     def body(self, name: str, zone: str, own_tags: dict[str, str], user_data: str | None) -> dict[str, Any]:
         """Returns the body of a create. The same class, machine and user data always give the same body."""
@@ -80,7 +82,8 @@ def read(class_: Class) -> Read:
         image=root.needed_text("image"),
         tags=_tags(root),
         volumes=volumes,
-        initialize=_initialize(root),
+        initialize=_flag(root, "initialize"),
+        interruptible=_flag(root, "interruptible"),
     )
     return Read(spec, root.unknown(_FIELDS) + of_volumes)
 
@@ -94,7 +97,7 @@ def placed(class_: Class, zone: str) -> str:
 def asks_for_initialize(class_: Class) -> bool:
     """Reads the only field that matters once the VM exists. An unreadable class asks for nothing."""
     try:
-        return _initialize(_root(class_))
+        return _flag(_root(class_), "initialize")
     except Failure:
         return False
 
@@ -117,10 +120,10 @@ def _zones(root: Fields, alternatives: Sequence[str]) -> list[str]:
     return zones
 
 
-def _initialize(root: Fields) -> bool:
-    value = root.get("initialize")
+def _flag(root: Fields, name: str) -> bool:
+    value = root.get(name)
     if value is not None and not isinstance(value, bool):
-        raise root.unfit("initialize", "true or false", value)
+        raise root.unfit(name, "true or false", value)
     return value is True
 
 

@@ -39,6 +39,7 @@ class Classes(WithCloud):
             (spec(image=None), "image is required"),
             (spec(initialize="yes"), 'initialize must be true or false, got "yes"'),
             (spec(initialize=1), "initialize must be true or false, got 1"),
+            (spec(interruptible=1), "interruptible must be true or false, got 1"),
             (spec(tags=[]), "tags must be an object of texts, got []"),
             (spec(tags={"a": 1}), 'tags["a"] must be a text of at most 256 bytes, got 1'),
             (spec(tags={"a:b": ""}), 'tags["a:b"] must have a key of 1 to 128 bytes without a colon'),
@@ -86,4 +87,4 @@ class Reading(TestCase):
         volume = dict.fromkeys(properties["volumes"]["items"]["properties"]) | {"sizeGib": 1}
         everything = dict.fromkeys(properties) | spec(volumes=[volume])
         self.assertEqual(read(a_class(everything)).warnings, [])
-        self.assertEqual(len(properties), 6)
+        self.assertEqual(len(properties), 7)

@@ -1,4 +1,4 @@
-"""The methods for Cluster API: ids of Nodes, zones, resources."""
+"""The methods for Cluster API: ids of Nodes, zones, interruptions, resources."""
 
 import json
 
@@ -21,6 +21,12 @@ class Functions(WithCloud):
         self.assertEqual(self.created(request(1, placed)).failure_domain, "sim-1b")
         self.fails(Code.INVALID_ARGUMENT, self.driver.place, a_class({"type": "sim.small"}), "sim-1b")
         self.fails(Code.INVALID_ARGUMENT, self.driver.place, a_class(None), "sim-1b")
+
+    def test_a_vm_may_be_taken_away_if_its_class_says_so(self) -> None:
+        for given, expected in ((spec(), False), (spec(interruptible=None), False), (spec(interruptible=True), True)):
+            self.assertIs(self.driver.is_interruptible(a_class(given)), expected)
+        self.fails(Code.INVALID_ARGUMENT, self.driver.is_interruptible, a_class(spec(interruptible="yes")))
+        self.assertEqual(self.requests(), [])
 
     def test_a_node_has_the_resources_of_its_type(self) -> None:
         known = self.driver.node_capacity(a_class(spec()))

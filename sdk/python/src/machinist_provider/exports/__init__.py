@@ -151,6 +151,26 @@ class Placement(Protocol):
         raise NotImplementedError
 
 
+class Interruption(Protocol):
+
+    @abstractmethod
+    def is_interruptible(self, class_: machinist_provider_types.Class) -> bool:
+        """
+        Returns whether the cloud may take a VM of this class away at any time: spot, preemptible.
+        
+        - False if the class does not say so.
+        - It is a function of its arguments: the same arguments give the same answer.
+        - The host asks about a class that already has VMs, and keeps the answer for the life of the VM. A failure holds
+          nothing up: the host asks again later.
+        
+        Called without secrets and without network. Deadline: 10 seconds. Errors: `invalid-argument` if the class is
+        unreadable.
+        
+        Raises: `componentize_py_types.Err(machinist_provider.imports.machinist_provider_types.DriverError)`
+        """
+        raise NotImplementedError
+
+
 class Capacity(Protocol):
 
     @abstractmethod

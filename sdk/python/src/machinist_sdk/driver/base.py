@@ -11,8 +11,8 @@ class Driver(ABC):
     """A driver of a cloud. The SDK creates it for each call without arguments, so nothing survives a call.
 
     A call fails by raising `Failure`. Any other exception becomes the code `internal` with the exception's text.
-    `describe`, `validate_class`, `get_volume_ids`, `node_id` and `place` have neither secrets nor network.
-    `wit/provider` and the generated `machinist_provider.exports.Driver` describe the promises of each call.
+    `describe`, `validate_class`, `get_volume_ids`, `node_id`, `place` and `is_interruptible` have neither secrets nor
+    network. `wit/provider` and the generated `machinist_provider.exports.Driver` describe the promises of each call.
     """
 
     @abstractmethod
@@ -64,6 +64,11 @@ class Driver(ABC):
         Optional, for Cluster API."""
         raise unimplemented("placement")
 
+    def is_interruptible(self, class_: Class, host: Host) -> bool:
+        """Returns whether the cloud may take a VM of this class away at any time: spot, preemptible. False if the class
+        does not say so. Optional, for Cluster API."""
+        raise unimplemented("interruption")
+
     def node_capacity(self, class_: Class, host: Host) -> NodeResources:
         """Returns the resources of a Node of this class. Optional, for Cluster API."""
         raise unimplemented("capacity")
@@ -74,6 +79,7 @@ OPTIONAL = (
     ("provider", "reboot", "reboot", "Reboot"),
     ("node-id", "node-id", "node_id", "NodeId"),
     ("placement", "placement", "place", "Placement"),
+    ("interruption", "interruption", "is_interruptible", "Interruption"),
     ("capacity", "capacity", "node_capacity", "Capacity"),
 )
 

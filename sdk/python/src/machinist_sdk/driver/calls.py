@@ -72,6 +72,9 @@ class Calls:
     def place(self, class_: contract.Class, failure_domain: str) -> str:
         return self._offline("place", str, lambda driver, host: driver.place(class_, failure_domain, host))
 
+    def is_interruptible(self, class_: contract.Class) -> bool:
+        return self._offline("is_interruptible", bool, lambda driver, host: driver.is_interruptible(class_, host))
+
     def node_capacity(self, class_: contract.Class) -> NodeResources:
         return self._online("node_capacity", NodeResources, lambda driver, host: driver.node_capacity(class_, host))
 

@@ -61,6 +61,10 @@ def exports(driver: type[Driver]) -> dict[str, type]:
         def place(self, class_: contract.Class, failure_domain: str) -> str:
             return _answer(calls.place, class_, failure_domain)
 
+    class ExportedInterruption:
+        def is_interruptible(self, class_: contract.Class) -> bool:
+            return _answer(calls.is_interruptible, class_)
+
     class ExportedCapacity:
         def node_capacity(self, class_: contract.Class) -> Any:
             found = _answer(calls.node_capacity, class_)
@@ -71,6 +75,7 @@ def exports(driver: type[Driver]) -> dict[str, type]:
         "Reboot": ExportedReboot,
         "NodeId": ExportedNodeId,
         "Placement": ExportedPlacement,
+        "Interruption": ExportedInterruption,
         "Capacity": ExportedCapacity,
     }
 

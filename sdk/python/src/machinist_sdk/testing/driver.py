@@ -23,7 +23,7 @@ LOG_LINES = 1_000
 # A cloud: its answer to a request in which the secrets are filled in, or the cause of a missing answer.
 Cloud = Callable[[HttpRequest], HttpAnswer | NoAnswerReason]
 
-_WITHOUT_SECRETS = frozenset({"describe", "validate_class", "get_volume_ids", "node_id", "place"})
+_WITHOUT_SECRETS = frozenset({"describe", "validate_class", "get_volume_ids", "node_id", "place", "is_interruptible"})
 _WITH_USER_DATA = frozenset({"create", "initialize"})
 
 

@@ -15,8 +15,8 @@ use std::cell::RefCell;
 use machinist_plugin_host::Recording;
 use machinist_plugin_host::testing::{Exchange, ExchangeOutcome};
 use machinist_sdk::driver::{
-    Capacity, Class, DeleteById, Driver, Failure, HttpAnswer, HttpRequest, Machine, NoAnswerReason, NodeId,
-    Placement, Reboot, Request, Vm, VmState,
+    Capacity, Class, DeleteById, Driver, Failure, HttpAnswer, HttpRequest, Interruption, Machine,
+    NoAnswerReason, NodeId, Placement, Reboot, Request, Vm, VmState,
 };
 use machinist_sdk::mock::{MockHost, Place};
 use native_aws_driver::AwsDriver;
@@ -180,7 +180,7 @@ fn answer(exchange: Option<&Exchange>, request: &HttpRequest) -> Result<HttpAnsw
 }
 
 /// Makes the recorded call. Returns its outcome in words, as the host would show them.
-fn call<D: Driver + Reboot + DeleteById + NodeId + Placement + Capacity>(
+fn call<D: Driver + Reboot + DeleteById + NodeId + Placement + Interruption + Capacity>(
     host: &MockHost<'_>,
     recording: &Recording,
 ) -> Result<String, Failure> {
@@ -221,6 +221,7 @@ fn call<D: Driver + Reboot + DeleteById + NodeId + Placement + Capacity>(
             let placed = driver.place(&asked.class, &failure_domain)?;
             format!("{:?}", serde_json::from_str::<Value>(&placed).map(|placed| placed.is_object()))
         }
+        "IsInterruptible" => machine(&|request| Ok(driver.is_interruptible(&request.class)?.to_string()))?,
         "GetNodeCapacity" => match class() {
             Some(class) => format!("{:?}", driver.node_capacity(&class)?),
             None => return none(),

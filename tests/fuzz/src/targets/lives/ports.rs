@@ -144,6 +144,7 @@ impl Drivers for Cloud {
                 delete_by_id: true,
                 node_id: false,
                 placement: false,
+                interruption: false,
                 capacity: false,
             },
             consistency_window: SignedDuration::from_secs(5),
@@ -203,6 +204,10 @@ impl Drivers for Cloud {
 
     fn place(&self, request: MachineRequest, _: FailureDomain) -> BoxFuture<'_, DriverResult<String>> {
         self.answer(move |_| Ok(request.class.spec))
+    }
+
+    fn is_interruptible(&self, _: MachineRequest) -> BoxFuture<'_, DriverResult<bool>> {
+        self.answer(|_| Ok(false))
     }
 
     fn node_capacity(&self, _: ClassRequest) -> BoxFuture<'_, DriverResult<NodeResources>> {

@@ -159,6 +159,7 @@ pub(crate) fn observe(
         reserved_mark: (cluster_mark == tenant.settings.cluster).then(|| cluster_mark.clone()),
         failure_domain: related.failure_domain().map(FailureDomain::new),
         is_provisioned: related.machine.is_provisioned(),
+        interruptible: related.machine.status.as_ref().and_then(|status| status.interruptible),
         reported,
         names: &NAMES,
     };

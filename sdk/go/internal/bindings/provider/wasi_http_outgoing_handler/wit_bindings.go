@@ -16,6 +16,7 @@
 //     machinist:provider@0.1.0
 //     machinist:node-id@0.1.0
 //     machinist:placement@0.1.0
+//     machinist:interruption@0.1.0
 //     machinist:capacity@0.1.0
 //     machinist:author@0.1.0
 

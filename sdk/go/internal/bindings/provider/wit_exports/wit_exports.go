@@ -16,6 +16,7 @@
 //     machinist:provider@0.1.0
 //     machinist:node-id@0.1.0
 //     machinist:placement@0.1.0
+//     machinist:interruption@0.1.0
 //     machinist:capacity@0.1.0
 //     machinist:author@0.1.0
 
@@ -24,6 +25,7 @@ package wit_exports
 import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/bindings/provider/machinist_provider_types"
 	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_capacity_capacity"
+	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_interruption_interruption"
 	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_node_id_node_id"
 	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_placement_placement"
 	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_provider_driver"
@@ -649,6 +651,160 @@ func wasm_export_machinist_placement_placement_place(arg0 uintptr, arg1 uint32, 
 
 //go:wasmexport cabi_post_machinist:placement/placement@0.1.0#place
 func wasm_export_post_return_machinist_placement_placement_place(result uintptr) {
+	syncExportPinner.Unpin()
+}
+
+//go:wasmexport machinist:interruption/interruption@0.1.0#is-interruptible
+func wasm_export_machinist_interruption_interruption_is_interruptible(arg0 uintptr, arg1 uint32, arg2 uintptr, arg3 uint32, arg4 uintptr, arg5 uint32, arg6 int32, arg7 uintptr, arg8 uint32, arg9 uintptr, arg10 uint32) uintptr {
+
+	pinner := &syncExportPinner
+	value := unsafe.String((*uint8)(unsafe.Pointer(arg0)), arg1)
+	value0 := unsafe.String((*uint8)(unsafe.Pointer(arg2)), arg3)
+	value1 := unsafe.String((*uint8)(unsafe.Pointer(arg4)), arg5)
+	var option witTypes.Option[string]
+	switch arg6 {
+	case 0:
+
+		option = witTypes.None[string]()
+	case 1:
+		value2 := unsafe.String((*uint8)(unsafe.Pointer(arg7)), arg8)
+
+		option = witTypes.Some[string](value2)
+	default:
+		panic("unreachable")
+	}
+	result := make([]string, 0, arg10)
+	for index := 0; index < int(arg10); index++ {
+		base := unsafe.Add(unsafe.Pointer(arg9), index*(2*4))
+		value3 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+
+		result = append(result, value3)
+	}
+
+	witRuntime.Unpin()
+	result4 := export_machinist_interruption_interruption.IsInterruptible(machinist_provider_types.Class{Name: value, Provider: value0, Spec: value1, NodeTemplate: option, Zones: result})
+
+	switch result4.Tag() {
+	case witTypes.ResultOk:
+		payload := result4.Ok()
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(0))
+		var result5 int32
+		if payload {
+			result5 = 1
+		} else {
+			result5 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(result5)
+
+	case witTypes.ResultErr:
+		payload := result4.Err()
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(1))
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32((payload).Code))
+		utf8 := unsafe.Pointer(unsafe.StringData((payload).Message))
+		pinner.Pin(utf8)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len((payload).Message)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf8)))
+
+		switch (payload).CloudCode.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).CloudCode.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(1))
+			utf86 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf86)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 5*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 4*4))) = uint32(uintptr(uintptr(utf86)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).RetryAfterMs.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).RetryAfterMs.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32(1))
+			*(*int64)(unsafe.Add(unsafe.Pointer(exportReturnArea), (16 + 6*4))) = int64(payload)
+
+		default:
+			panic("unreachable")
+		}
+		var result7 int32
+		if (payload).Terminal {
+			result7 = 1
+		} else {
+			result7 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 6*4))) = int8(result7)
+		var result8 int32
+		if (payload).MayHaveHappened {
+			result8 = 1
+		} else {
+			result8 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (25 + 6*4))) = int8(result8)
+
+		switch (payload).LastKnownState.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 7*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).LastKnownState.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 7*4))) = int8(int32(1))
+			utf89 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf89)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 9*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 8*4))) = uint32(uintptr(uintptr(utf89)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).ProviderId.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 10*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).ProviderId.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 10*4))) = int8(int32(1))
+			utf810 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf810)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 12*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 11*4))) = uint32(uintptr(uintptr(utf810)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).NodeName.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 13*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).NodeName.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 13*4))) = int8(int32(1))
+			utf811 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf811)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 15*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 14*4))) = uint32(uintptr(uintptr(utf811)))
+
+		default:
+			panic("unreachable")
+		}
+
+	default:
+		panic("unreachable")
+	}
+	return exportReturnArea
+
+}
+
+//go:wasmexport cabi_post_machinist:interruption/interruption@0.1.0#is-interruptible
+func wasm_export_post_return_machinist_interruption_interruption_is_interruptible(result uintptr) {
 	syncExportPinner.Unpin()
 }
 
