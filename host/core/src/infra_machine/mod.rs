@@ -10,7 +10,7 @@
 //! | `step` | the order: pause, key, deletion, owner, cluster, bootstrap data, and then the VM |
 //! | `prerequisites` | what creation waits for |
 //! | `bootstrap_data` | what comes before a create with other data than the one before |
-//! | `driver_functions` | questions to the driver: the failure domain, the id of the Node, the kind of the VM |
+//! | `driver_functions` | questions to the driver: the failure domain, the id of the Node, the interruption |
 //! | `conclusion` | the status by the contract, out of the end of a reconcile |
 //! | [`remediation`] | reboots of the VM of an unhealthy Machine, before its owner replaces it |
 //! | `addresses` | the addresses that core's schema takes |
