@@ -11,7 +11,7 @@
 //! | `ec2` | the scenes of these on EC2 |
 //! | `scene` | a lab with them |
 //!
-//! Bad input has a test in the smallest place that shows it: `core` is `host/core/src/infra_machine/tests.rs`,
+//! Bad input has a test in the smallest place that shows it: `core` is `host/core/src/infra_machine/tests`,
 //! `lives` is `host/runtime/tests/life/cluster_api`.
 //!
 //! | input | tests |
