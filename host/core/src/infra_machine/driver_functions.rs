@@ -1,6 +1,6 @@
 //! Questions to the driver that reach no cloud: in which class a VM is made so that it is in its failure domain, which
-//! id its Node has, and whether the cloud may take it away at any time. The first two come before effects on the VM, the
-//! last one before its status.
+//! id its Node has, and whether the cloud may take it away at any time. The first two come before effects on the VM,
+//! the last one before its status.
 
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Creation, Vm};
