@@ -148,5 +148,5 @@ fn the_schema_knows_the_fields_that_are_read() {
     volume["sizeGib"] = json!(1);
     all["volumes"] = json!([volume]);
     fields(&all);
-    assert_eq!(properties(&schema).len(), 6);
+    assert_eq!(properties(&schema).len(), 7);
 }
