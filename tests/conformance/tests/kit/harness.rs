@@ -41,8 +41,8 @@ pub(crate) async fn report(options: Options) -> Report {
         .unwrap_or_else(|error| panic!("{error}: {:?}", std::error::Error::source(&error)))
 }
 
-/// For drivers that are still being optimised while they are called: a check that fails and needs much of a processor is
-/// asked once more. A driver that is wrong fails again.
+/// For drivers that are still being optimised while they are called: a check that fails and needs much of a processor
+/// is asked once more. A driver that is wrong fails again.
 pub(crate) async fn unhurried_report(component: Vec<u8>, profile: &str) -> Report {
     let component = Bytes::from(component);
     let mut first = report(options(component.clone(), profile)).await;
