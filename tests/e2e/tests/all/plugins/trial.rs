@@ -38,18 +38,17 @@ async fn story(lab: &Lab, host: Host) -> Result<()> {
 
     let said = shell.does(&["promote", "sim"]).await?;
     ensure!(said.contains(" serves"), "{said}");
-    ensure!(serving(lab).await? == ["sim-2"], "{:?}", serving(lab).await?);
+    serves_alone(lab, "sim-2").await?;
     let said = shell.does(&["rollback", "sim"]).await?;
     ensure!(said.contains("answers no call any more"), "{said}");
-    ensure!(serving(lab).await? == ["sim"], "{:?}", serving(lab).await?);
+    serves_alone(lab, "sim").await?;
 
     // The decision is on the ConfigMap: the next process keeps it.
     host.kill();
     let _next = lab.start_host().await?;
     let said = shell.does(&["push", "sim.wasm", "--configmap", "sim"]).await?;
     ensure!(said.contains("sim"), "{said}");
-    // Its statuses follow within moments of its start.
-    eventually("sim serves alone", async || Ok((serving(lab).await? == ["sim"]).then_some(()))).await?;
+    serves_alone(lab, "sim").await?;
 
     let said = shell.does(&["diff", "configmap/sim", "configmap/sim-2"]).await?;
     ensure!(
@@ -59,6 +58,12 @@ async fn story(lab: &Lab, host: Host) -> Result<()> {
     let said = shell.does(&["diff", "configmap/sim", "sim.wasm", "--settings", "settings.json"]).await?;
     ensure!(said.contains(" Granted hosts:"), "{said}");
     lab.clear().await
+}
+
+/// The host writes the statuses of both versions, one after the other.
+async fn serves_alone(lab: &Lab, configmap: &str) -> Result<()> {
+    let what = format!("{configmap} serves alone");
+    eventually(&what, async || Ok((serving(lab).await? == [configmap]).then_some(()))).await
 }
 
 #[tokio::test]
