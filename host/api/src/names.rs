@@ -99,6 +99,8 @@ pub mod annotations {
     pub const DELETION_HOOK_TIMEOUT: &str = "machinist.dev/deletion-hook-timeout";
     /// On a Machine, with value `true`: somebody knows that its VM is gone. Counts where the cloud cannot be asked.
     pub const VM_IS_GONE: &str = "machinist.dev/vm-is-gone";
+    /// On a MachineClass: zones that its VMs may be created in instead, best first, with commas between them.
+    pub const ZONES: &str = "machinist.dev/zones";
     /// On a Machine and on a MachineClass: the mark of the cluster that their VMs carry, as `--cluster-id` says it.
     /// Written by the host once it has seen the VM, and only compared. It moves with the objects.
     pub const CLUSTER_MARK: &str = "machinist.dev/cluster-id";

@@ -57,7 +57,9 @@ impl Driver for AwsDriver {
     }
 
     fn validate_class(class: &Class, _: &dyn OfflineHost) -> Result<Vec<String>, Failure> {
-        spec::read(class).map(|(_, warnings)| warnings)
+        let (spec, mut warnings) = spec::read(class)?;
+        warnings.extend(zone::without_subnet(&spec, &class.zones));
+        Ok(warnings)
     }
 
     fn create(request: &Request, host: &dyn Host) -> Result<Creation, Failure> {

@@ -255,7 +255,12 @@ mod tests {
     #[test]
     fn what_a_template_makes_is_known() {
         for language in Language::ALL {
-            let files = template::files(language, &"my-cloud".parse().unwrap(), &Sdk::Published);
+            let files = template::files(
+                language,
+                &"my-cloud".parse().unwrap(),
+                &"MyCloud".parse().unwrap(),
+                &Sdk::Published,
+            );
             let manifest = files.iter().find(|file| file.path == language.manifest()).unwrap();
             let project = read(language, Path::new(&manifest.path), &manifest.text).unwrap();
             assert_eq!(project.component(), "my-cloud.wasm");

@@ -17,7 +17,14 @@ pub enum Sdk {
     Published,
     /// A checkout of Machinist.
     Checkout(PathBuf),
+    /// A tag of the repository.
+    Tag(String),
 }
+
+/// The repository of Machinist.
+const REPOSITORY: &str = "https://github.com/machinist-dev/machinist";
+/// Before the tag, on the command line.
+const TAG_PREFIX: &str = "git:";
 
 /// There is no SDK at this path.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -32,6 +39,20 @@ pub enum Error {
         /// The file that is missing.
         sought: String,
     },
+    /// The language's tools take no folder of a repository.
+    #[error(
+        "npm takes no folder of a repository: clone Machinist at the tag {tag}, and name its folder with --sdk PATH"
+    )]
+    NoTagInNpm {
+        /// The tag on the command line.
+        tag: String,
+    },
+    /// The tag has characters that a tag of Machinist does not have.
+    #[error("{tag:?} is no tag: write git: and a tag of Machinist's repository, such as git:v0.1.0")]
+    NotATag {
+        /// The text on the command line.
+        tag: String,
+    },
     /// The path has characters that a manifest cannot hold.
     #[error("the path {} has characters that a project cannot name: move the checkout", at.display())]
     UnusablePath {
@@ -41,6 +62,25 @@ pub enum Error {
 }
 
 impl Sdk {
+    /// Reads the value of `--sdk`: `git:TAG`, or the path of a checkout.
+    ///
+    /// # Errors
+    /// If there is no SDK of this language.
+    pub fn parse(text: &str, language: Language) -> Result<Self, Error> {
+        let Some(tag) = text.strip_prefix(TAG_PREFIX) else {
+            return Self::checkout(Path::new(text), language);
+        };
+        let is_tag = tag.strip_prefix('v').is_some_and(|version| {
+            version.starts_with(|first: char| first.is_ascii_digit())
+                && version.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+        });
+        match language {
+            _ if !is_tag => Err(Error::NotATag { tag: tag.to_owned() }),
+            Language::JavaScript => Err(Error::NoTagInNpm { tag: tag.to_owned() }),
+            Language::Rust | Language::Go | Language::Python => Ok(Self::Tag(tag.to_owned())),
+        }
+    }
+
     /// Checks that the checkout has the SDK of this language.
     ///
     /// # Errors
@@ -74,6 +114,14 @@ impl Sdk {
             }
             (Language::JavaScript, Self::Published) => VERSION.to_owned(),
             (Language::JavaScript, Self::Checkout(root)) => format!("file:{}", folder(root)),
+            (Language::Rust, Self::Tag(tag)) => {
+                format!("machinist-sdk = {{ git = \"{REPOSITORY}\", tag = \"{tag}\" }}")
+            }
+            // Go finds the tag of a module in a folder by its name: sdk/go/TAG.
+            (Language::Go, Self::Tag(tag)) => format!("require {GO_MODULE} {tag}"),
+            (Language::Python | Language::JavaScript, Self::Tag(tag)) => {
+                format!("machinist-sdk @ git+{REPOSITORY}@{tag}#subdirectory=sdk/python")
+            }
             (Language::Python, Self::Published) => format!("machinist-sdk=={VERSION}"),
             (Language::Python, Self::Checkout(root)) => folder(root),
         }
@@ -90,9 +138,9 @@ impl Sdk {
         match self {
             Self::Published => Some(format!(
                 "the project asks for the SDK {VERSION} from {registry}. Where that version is not published yet, make \
-                 the project with --sdk PATH, the folder of a checkout of Machinist"
+                 the project with --sdk PATH, the folder of a checkout of Machinist, or with --sdk git:TAG"
             )),
-            Self::Checkout(_) => None,
+            Self::Checkout(_) | Self::Tag(_) => None,
         }
     }
 }
@@ -113,6 +161,24 @@ mod tests {
             assert!(error.contains(language.manifest()) && error.contains("checkout"), "{error}");
         }
         assert!(matches!(Sdk::checkout(Path::new("nowhere"), Language::Rust), Err(Error::NotThere { .. })));
+    }
+
+    #[test]
+    fn a_tag_is_a_dependency_on_the_repository_where_the_tools_take_one() {
+        let dependency = |language| Sdk::parse("git:v0.1.0", language).map(|sdk| sdk.dependency(language));
+        for (language, expected) in [
+            (Language::Rust, "tag = \"v0.1.0\""),
+            (Language::Go, "/sdk/go v0.1.0"),
+            (Language::Python, "@v0.1.0#subdirectory=sdk/python"),
+        ] {
+            assert!(dependency(language).unwrap().contains(expected), "{language}");
+        }
+        let error = dependency(Language::JavaScript).unwrap_err().to_string();
+        assert!(error.contains("clone Machinist at the tag v0.1.0"), "{error}");
+        for text in ["git:", "git:main", "git:v", "git:v1\"", "git:v1;x", "git:v1 x"] {
+            let error = Sdk::parse(text, Language::Rust).unwrap_err().to_string();
+            assert!(error.contains("is no tag"), "{text}: {error}");
+        }
     }
 
     #[test]

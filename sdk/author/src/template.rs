@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::language::Language;
-use crate::name::Name;
+use crate::name::{Name, Provider};
 use crate::sdk::Sdk;
 
 /// A file of a project.
@@ -139,14 +139,14 @@ fn words(language: Language) -> Words {
 }
 
 /// Returns all files of a new project, sorted by path. The same arguments have the same result.
-pub fn files(language: Language, name: &Name, sdk: &Sdk) -> Vec<File> {
+pub fn files(language: Language, name: &Name, provider: &Provider, sdk: &Sdk) -> Vec<File> {
     let own: &[Template] = match language {
         Language::Rust => &RUST,
         Language::Go => &GO,
         Language::JavaScript => &JAVASCRIPT,
         Language::Python => &PYTHON,
     };
-    let fill = |text: &str| filled(text, language, name, sdk);
+    let fill = |text: &str| filled(text, language, name, sdk).replace("@provider@", provider.as_str());
     let file = |(path, text): &Template| File { path: fill(path), text: fill(text) };
     let mut files: Vec<File> = SHARED.iter().chain(own).map(file).collect();
     files.sort_by(|one, other| one.path.cmp(&other.path));
@@ -155,7 +155,7 @@ pub fn files(language: Language, name: &Name, sdk: &Sdk) -> Vec<File> {
 
 /// Returns the next commands, as the README shows them.
 pub fn steps(language: Language, name: &Name) -> String {
-    words(language).steps.replace("@name@", name.provider())
+    words(language).steps.replace("@name@", name.as_str())
 }
 
 fn filled(text: &str, language: Language, name: &Name, sdk: &Sdk) -> String {
@@ -170,7 +170,7 @@ fn filled(text: &str, language: Language, name: &Name, sdk: &Sdk) -> String {
         .replace("@package@", &name.package())
         .replace("@module@", &name.module())
         .replace("@Type@", &name.type_name())
-        .replace("@name@", name.provider())
+        .replace("@name@", name.as_str())
 }
 
 /// Writes a project into a new folder.
@@ -204,7 +204,22 @@ mod tests {
     use super::*;
 
     fn project(language: Language) -> Vec<File> {
-        files(language, &"my-cloud".parse().unwrap(), &Sdk::Published)
+        files(language, &"my-cloud".parse().unwrap(), &"MyCloud".parse().unwrap(), &Sdk::Published)
+    }
+
+    #[test]
+    fn the_provider_is_what_machineclasses_and_grants_name_and_the_name_is_in_ids() {
+        for language in Language::ALL {
+            let files = project(language);
+            let text = |end: &str| &files.iter().find(|file| file.path.ends_with(end)).unwrap().text;
+            assert!(text("grants.yaml").contains("providers: [MyCloud]"), "{language}");
+            assert!(text("README.md").contains("provider: MyCloud"), "{language}");
+            let code = files
+                .iter()
+                .filter(|file| file.text.contains("\"MyCloud\"") || file.text.contains("'MyCloud'"));
+            assert!(code.count() >= 1, "{language}");
+            assert!(text("conformance.yaml").contains("my-cloud:///"), "{language}");
+        }
     }
 
     #[test]
@@ -249,9 +264,10 @@ mod tests {
     fn all_names_are_filled_in() {
         for language in Language::ALL {
             for file in project(language) {
-                for word in
-                    ["@name@", "@package@", "@module@", "@Type@", "@sdk@", "@language@", "@steps@", "file@"]
-                {
+                for word in [
+                    "@name@", "@provider@", "@package@", "@module@", "@Type@", "@sdk@", "@language@",
+                    "@steps@", "file@",
+                ] {
                     assert!(
                         !file.text.contains(word) && !file.path.contains(word),
                         "{language} {}: {word}",

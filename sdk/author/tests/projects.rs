@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use machinist_author::language::Language;
+use machinist_author::name::Name;
 use machinist_author::sdk::{Sdk, VERSION};
 use machinist_author::template::{files, steps, write};
 use tempfile::TempDir;
@@ -21,7 +22,8 @@ fn made(language: Language) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("my-cloud");
     let sdk = Sdk::checkout(&root(), language).unwrap();
-    write(&project, &files(language, &"my-cloud".parse().unwrap(), &sdk)).unwrap();
+    write(&project, &files(language, &"my-cloud".parse().unwrap(), &"my-cloud".parse().unwrap(), &sdk))
+        .unwrap();
     (folder, project)
 }
 
@@ -41,7 +43,9 @@ fn is_installed(program: &str) -> bool {
 #[test]
 fn the_project_in_rust_is_the_one_that_this_workspace_tests() {
     let fixture = root().join("tests/fixtures/templated");
-    for file in files(Language::Rust, &"templated".parse().unwrap(), &Sdk::Published) {
+    for file in
+        files(Language::Rust, &"templated".parse().unwrap(), &"templated".parse().unwrap(), &Sdk::Published)
+    {
         // The other files name the workspace, or are for people.
         if !file.path.starts_with("src/") && file.path != "settings.json" {
             continue;
@@ -86,8 +90,8 @@ fn the_project_in_go_takes_a_published_sdk_and_passes_its_tests() {
         let author = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
         passes(Command::new("git").args(author).args(line).current_dir(&published));
     }
-    let (project, name) = (folder.path().join("my-cloud"), "my-cloud".parse().unwrap());
-    write(&project, &files(Language::Go, &name, &Sdk::Published)).unwrap();
+    let (project, name) = (folder.path().join("my-cloud"), "my-cloud".parse::<Name>().unwrap());
+    write(&project, &files(Language::Go, &name, &name.provider(), &Sdk::Published)).unwrap();
     let steps = steps(Language::Go, &name);
     let said = passes(
         Command::new("sh")

@@ -12,6 +12,8 @@ const (
 	AuthBearer = "bearer"
 	// AuthBasic adds name and password of the Secret.
 	AuthBasic = "basic"
+	// AuthClientCertificate shows the certificate of the Secret in TLS. The request must be over https.
+	AuthClientCertificate = "client-certificate"
 	// AuthKeystone adds a token of OpenStack's identity service.
 	AuthKeystone = "keystone"
 )
@@ -21,13 +23,14 @@ func AuthAWSSigV4(service, region string) string {
 	return "aws-sigv4; service=" + service + "; region=" + region
 }
 
-// AuthOAuth2ClientCredentials adds a token that the host fetches for the client's name and secret. Scopes are optional.
+// AuthOAuth2ClientCredentials adds a token that the host fetches for a client, which proves itself by its secret, its
+// certificate, or the token in a file, as the Secret has it. Scopes are optional.
 func AuthOAuth2ClientCredentials(scopes ...string) string {
 	return scoped("oauth2-client-credentials", scopes)
 }
 
 // AuthJWTBearer adds a token that the host fetches for an assertion that it signs, such as for a service account of
-// Google. Scopes are optional.
+// Google, or for the token in a file of an external account. Scopes are optional.
 func AuthJWTBearer(scopes ...string) string {
 	return scoped("jwt-bearer", scopes)
 }

@@ -12,6 +12,7 @@ func TestMarksAreAsTheHostReadsThem(test *testing.T) {
 		driver.AuthBearer:                                     "bearer",
 		driver.AuthBasic:                                      "basic",
 		driver.AuthKeystone:                                   "keystone",
+		driver.AuthClientCertificate:                          "client-certificate",
 		driver.AuthOAuth2ClientCredentials():                  "oauth2-client-credentials",
 		driver.AuthOAuth2ClientCredentials("a/.default", "b"): "oauth2-client-credentials; scope=a/.default b",
 		driver.AuthJWTBearer("compute"):                       "jwt-bearer; scope=compute",

@@ -91,6 +91,7 @@ test('a mark is a header', () => {
     [auth.oauth2ClientCredentials('https://a.test/.default', 'b'), 'oauth2-client-credentials; scope=https://a.test/.default b'],
     [auth.jwtBearer('compute'), 'jwt-bearer; scope=compute'],
     [auth.keystone(), 'keystone'],
+    [auth.clientCertificate(), 'client-certificate'],
   ])) {
     assert.deepEqual(mark, { 'machinist-auth': expected });
   }

@@ -169,5 +169,6 @@ class Answers(TestCase):
             (auth.oauth2_client_credentials("a/.default", "b"), "oauth2-client-credentials; scope=a/.default b"),
             (auth.jwt_bearer("compute"), "jwt-bearer; scope=compute"),
             (auth.keystone(), "keystone"),
+            (auth.client_certificate(), "client-certificate"),
         ):
             self.assertEqual(mark, {"machinist-auth": expected})

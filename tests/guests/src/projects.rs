@@ -25,7 +25,7 @@ pub fn new_project(language: Language) -> Result<(Vec<u8>, String)> {
     let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().context("no checkout")?;
     let sdk = Sdk::checkout(&root, language)?;
-    let all = files(language, &"my-cloud".parse()?, &sdk);
+    let all = files(language, &"my-cloud".parse()?, &"MyCloud".parse()?, &sdk);
     let profile =
         all.iter().find(|file| file.path == "conformance.yaml").context("a project has a profile")?;
     let folder = crate::folder()?.join("projects");

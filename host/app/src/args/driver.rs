@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use machinist_author::language::Language;
-use machinist_author::name::Name;
+use machinist_author::name::{Name, Provider};
 
 use super::Output;
 
@@ -51,15 +51,18 @@ pub(crate) struct NewFlags {
     /// Language of the project: rust, go, js or python
     #[arg(long, short, value_name = "LANGUAGE")]
     pub(crate) lang: Language,
-    /// Provider that the driver serves, such as my-cloud; also the name of the folder
+    /// Name of the driver, such as my-cloud; also the name of the folder
     #[arg(value_name = "NAME")]
     pub(crate) name: Name,
     /// Folder in which to create the folder NAME
     #[arg(long, value_name = "FOLDER", default_value = ".", value_hint = clap::ValueHint::DirPath)]
     pub(crate) path: PathBuf,
-    /// Use the SDK of this checkout of Machinist instead of the published one
-    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
-    pub(crate) sdk: Option<PathBuf>,
+    /// Provider that the driver serves, as MachineClasses name it, such as OpenStack; default: NAME
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<Provider>,
+    /// Use the SDK of a checkout of Machinist, or of a tag such as git:v0.1.0, instead of the published one
+    #[arg(long, value_name = "PATH|git:TAG", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) sdk: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -26,14 +26,15 @@ pub(crate) async fn driver(command: DriverCommand) -> anyhow::Result<()> {
 }
 
 fn new(flags: &NewFlags) -> anyhow::Result<()> {
-    let NewFlags { lang, name, path, sdk } = flags;
+    let NewFlags { lang, name, path, provider, sdk } = flags;
     let sdk = match sdk {
-        Some(at) => Sdk::checkout(at, *lang)?,
+        Some(text) => Sdk::parse(text, *lang)?,
         None => Sdk::Published,
     };
     // `.` is where one is: the name alone says it.
-    let folder = if path.as_os_str() == "." { name.provider().into() } else { path.join(name.provider()) };
-    let files = template::files(*lang, name, &sdk);
+    let folder = if path.as_os_str() == "." { name.as_str().into() } else { path.join(name.as_str()) };
+    let provider = provider.clone().unwrap_or_else(|| name.provider());
+    let files = template::files(*lang, name, &provider, &sdk);
     template::write(&folder, &files)?;
     println!("made {} with {} files, a driver in {lang}. Next:\n", folder.display(), files.len());
     println!("cd {}\n{}", folder.display(), template::steps(*lang, name));

@@ -106,7 +106,7 @@ pub struct ClassSpec {
     pub provider: ProviderName,
     pub spec: String,
     pub node_template: Option<String>,
-    /// Zones that may be used instead, best first. The host names none so far.
+    /// Zones that may be used instead, best first.
     pub zones: Vec<String>,
     /// The one version of the driver that may answer, where the class pins it. Stays in the host.
     pub driver_digest: Option<DriverDigest>,

@@ -14,6 +14,7 @@ use crate::auth::grant::keys::secret_keys;
 use crate::auth::grant::{not, unless};
 use crate::auth::oauth::TokenUrl;
 use crate::auth::scheme::AuthScheme;
+use crate::auth::tls::{SecretTls, TlsKeys};
 use crate::auth::{
     AuthReason, Credential, CredentialSource, Lease, SchemeError, ServiceAnswer, ServiceRequest,
     TokenService, service_url,
@@ -27,6 +28,8 @@ const X_AUTH_TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RawKeystone {
     url: Option<String>,
+    #[serde(default)]
+    insecure: bool,
     #[serde(default)]
     keys: RawKeystoneKeys,
 }
@@ -45,6 +48,10 @@ secret_keys! {
         application_credential_id: "application-credential-id" = ["applicationCredentialID"],
         application_credential_name: "application-credential-name" = ["applicationCredentialName"],
         application_credential_secret: "application-credential-secret" = ["applicationCredentialSecret"],
+        authorities: "ca-certificate" = ["caCert"],
+        certificate: "client-certificate" = ["clientCert"],
+        certificate_key: "client-key" = ["clientKey"],
+        insecure: "insecure" = ["insecure"],
     }
 }
 
@@ -52,6 +59,8 @@ secret_keys! {
 pub(crate) struct KeystoneGrant {
     /// `None`: the Secret has the URL.
     url: Option<TokenUrl>,
+    /// Whether a Secret may ask for servers that nobody checks.
+    may_be_insecure: bool,
     keys: KeystoneKeys,
 }
 
@@ -62,7 +71,8 @@ impl AuthScheme for KeystoneGrant {
 
     fn parse(raw: RawKeystone, _: &Regions, at: &str) -> Result<Self, Error> {
         let keys = KeystoneKeys::parse(raw.keys, at)?;
-        Ok(Self { url: raw.url.map(|text| TokenUrl::of_field(&text, at, "url")).transpose()?, keys })
+        let url = raw.url.map(|text| TokenUrl::of_field(&text, at, "url")).transpose()?;
+        Ok(Self { url, may_be_insecure: raw.insecure, keys })
     }
 
     fn used_keys(&self) -> Vec<&String> {
@@ -75,11 +85,14 @@ impl AuthScheme for KeystoneGrant {
             Some(url) => not(url),
             None => not("the place that the Secret names"),
         };
-        unless(self.url == ceiling.url, url).or_else(|| self.keys.beyond(&ceiling.keys))
+        unless(self.url == ceiling.url, url)
+            .or_else(|| unless(!self.may_be_insecure || ceiling.may_be_insecure, || not("insecure servers")))
+            .or_else(|| self.keys.beyond(&ceiling.keys))
     }
 
     fn summary(&self) -> String {
-        self.url.as_ref().map_or("by the URL in the Secret".to_owned(), |url| format!("by {url}"))
+        let url = self.url.as_ref().map_or("the URL in the Secret".to_owned(), ToString::to_string);
+        format!("by {url}{}", if self.may_be_insecure { "; insecure servers too" } else { "" })
     }
 
     fn headers(&self) -> Vec<HeaderName> {
@@ -93,6 +106,18 @@ impl AuthScheme for KeystoneGrant {
         _: &PluginName,
     ) -> Result<CredentialSource, SchemeError> {
         Ok(CredentialSource::Service(Box::new(Login::of(secret, self)?)))
+    }
+
+    fn tls(&self, secret: SecretReader<'_>) -> Result<Option<SecretTls>, SchemeError> {
+        let keys = TlsKeys {
+            certificate: &self.keys.certificate,
+            key: &self.keys.certificate_key,
+            authorities: &self.keys.authorities,
+            pinned: &[],
+            insecure: &self.keys.insecure,
+            may_be_insecure: self.may_be_insecure,
+        };
+        SecretTls::of(secret, keys)
     }
 }
 

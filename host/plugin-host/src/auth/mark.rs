@@ -103,6 +103,8 @@ pub enum AuthReason {
     Sts,
     /// The egress rules do not allow the token service.
     TokenUrl,
+    /// The request is not over https, so its connection shows no certificate.
+    Plain,
 }
 
 impl AuthReason {
@@ -121,6 +123,7 @@ impl AuthReason {
             Self::Role => "auth-role",
             Self::Sts => "auth-sts",
             Self::TokenUrl => "auth-token-url",
+            Self::Plain => "auth-plain",
         }
     }
 
@@ -135,10 +138,13 @@ impl AuthReason {
             Self::Host => "the host is not granted under auth",
             Self::Header => "a header belongs to the host under this scheme, or cannot be signed",
             Self::Keys => "the Secret has no credentials for this scheme, or blank or malformed ones",
-            Self::WebIdentity => "the Secret asks for web identity, which auth does not grant",
-            Self::Role => "the Secret asks for a role that role-arns under web-identity does not name",
+            Self::WebIdentity => "the Secret asks for credentials by a token file, which auth does not grant",
+            Self::Role => {
+                "the Secret asks for a role, an account, an audience or a client that auth does not name"
+            }
             Self::Sts => "the credential service is not granted under egress",
             Self::TokenUrl => "the token service is not granted under egress",
+            Self::Plain => "a request over plain HTTP shows no certificate",
         }
     }
 }

@@ -13,10 +13,13 @@
 //! | `scheme` | the trait of a scheme, and the table of all schemes |
 //! | `bearer`, `basic` | a value, or name and password, of the Secret in a header |
 //! | [`sigv4`] | AWS Signature Version 4 |
-//! | `client_credentials` | tokens for a client's id and secret |
-//! | `jwt_bearer` | tokens for an assertion that the host signs |
+//! | `client_certificate` | a certificate in TLS |
+//! | `client_credentials` | tokens for a client's id, and its secret, certificate or token |
+//! | `jwt_bearer` | tokens for an assertion that the host signs, or for a token in a file |
 //! | `keystone` | tokens of OpenStack's identity service |
 //! | `oauth` | the parts that schemes with OAuth 2.0 share |
+//! | `jwt` | signs assertions |
+//! | `tls` | certificates of a Secret, for the host and of servers |
 //! | `grant` | a line of `auth` in the grants, and fields that several schemes have |
 //! | `mark` | the header by which a driver asks to be authenticated, and the reasons why it is not |
 //! | `credential` | keys and headers, their end, and where they come from |
@@ -28,15 +31,18 @@
 
 mod basic;
 mod bearer;
+mod client_certificate;
 mod client_credentials;
 mod credential;
 mod grant;
+mod jwt;
 mod jwt_bearer;
 mod keystone;
 mod mark;
 mod oauth;
 mod scheme;
 pub mod sigv4;
+mod tls;
 
 pub(crate) use grant::AuthGrant;
 pub(crate) use mark::AuthReason;
@@ -53,3 +59,4 @@ pub(crate) use mark::MARK;
 pub(crate) use oauth::access_token;
 pub(crate) use scheme::Mark;
 pub(crate) use sigv4::session_keys;
+pub(crate) use tls::SecretTls;

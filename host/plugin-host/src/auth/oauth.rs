@@ -54,11 +54,7 @@ impl GrantedScopes {
         if raw.is_empty() {
             return Err(Error::invalid(place, "names no scope: leave it out when marks name none"));
         }
-        let one = |text: &String| {
-            NamePattern::scope(text)
-                .ok_or_else(|| Error::invalid(&place, format!("{text:?} is no scope with at most one *")))
-        };
-        raw.iter().map(one).collect::<Result<_, _>>().map(Self)
+        name_patterns(&raw, &place, "scope").map(Self)
     }
 
     pub(in crate::auth) fn denial(&self, scopes: &Scopes) -> Option<AuthReason> {
@@ -73,6 +69,19 @@ impl GrantedScopes {
     pub(in crate::auth) fn summary(&self) -> String {
         if self.0.is_empty() { "no scopes".to_owned() } else { format!("scopes {}", joined(&self.0)) }
     }
+}
+
+/// Parses patterns with one `*` for what a token service calls by name: scopes, audiences, accounts.
+pub(in crate::auth) fn name_patterns(
+    raw: &[String],
+    at: &str,
+    kind: &str,
+) -> Result<Vec<NamePattern>, Error> {
+    let one = |text: &String| {
+        NamePattern::scope(text)
+            .ok_or_else(|| Error::invalid(at, format!("{text:?} is no {kind} with at most one *")))
+    };
+    raw.iter().map(one).collect()
 }
 
 /// The URL of a token service. `{KEY}` in its path is replaced by the value of that key of the Secret, such as a

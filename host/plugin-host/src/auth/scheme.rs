@@ -11,11 +11,13 @@ use serde_yaml_ng::Value;
 
 use super::basic::BasicGrant;
 use super::bearer::BearerGrant;
+use super::client_certificate::ClientCertificateGrant;
 use super::client_credentials::ClientCredentialsGrant;
 use super::jwt_bearer::JwtBearerGrant;
 use super::keystone::KeystoneGrant;
 use super::mark::RawParameters;
 use super::sigv4::SigV4Grant;
+use super::tls::SecretTls;
 use super::{AuthReason, Credential, CredentialSource, SchemeError, Unauthenticated};
 use crate::auth::credential::SecretReader;
 use crate::target::Error;
@@ -68,8 +70,13 @@ pub(crate) trait AuthScheme: Sized {
     ) -> Result<Option<String>, AuthReason> {
         match credential {
             Credential::Header(header) => header.apply(request.headers),
-            Credential::Keys(_) => return Err(AuthReason::Scheme),
+            Credential::Keys(_) | Credential::Connection => return Err(AuthReason::Scheme),
         }
+        Ok(None)
+    }
+
+    /// Returns the TLS that the Secret asks for, of marked requests and of those to the token service.
+    fn tls(&self, _: SecretReader<'_>) -> Result<Option<SecretTls>, SchemeError> {
         Ok(None)
     }
 }
@@ -155,6 +162,12 @@ macro_rules! schemes {
                 }
             }
 
+            pub(crate) fn tls(&self, secret: SecretReader<'_>) -> Result<Option<SecretTls>, SchemeError> {
+                match self {
+                    $(Self::$variant(grant) => grant.tls(secret),)+
+                }
+            }
+
             pub(crate) fn source(
                 &self,
                 mark: &Mark,
@@ -202,6 +215,7 @@ schemes! {
     AwsSigV4(SigV4Grant),
     Bearer(BearerGrant),
     Basic(BasicGrant),
+    ClientCertificate(ClientCertificateGrant),
     ClientCredentials(ClientCredentialsGrant),
     JwtBearer(JwtBearerGrant),
     Keystone(KeystoneGrant),

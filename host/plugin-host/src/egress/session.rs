@@ -222,7 +222,8 @@ impl Call {
             self.authenticate(&mut outgoing, mark, found, now)?;
         }
         let cached = signer.as_ref().and_then(|(_, found)| found.cached());
-        let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses())?;
+        let tls = signer.as_ref().and_then(|(_, found)| found.tls());
+        let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses(), tls)?;
         let (times, sent_at) = (Times::new(options, &self.egress.settings, self.deadline), Instant::now());
         self.metrics.sent(outgoing.body.len());
         self.has_sent.store(true, Ordering::Relaxed);

@@ -397,6 +397,27 @@ fn other_schemes_that_cannot_be_meant_are_errors_that_name_them() {
         ("{ scheme: jwt-bearer, audience: ' ' }", "auth[0].audience"),
         ("{ scheme: jwt-bearer, keys: { private-key: [a] } }", "private-key with issuer"),
         ("{ scheme: jwt-bearer, keys: { service-account: [a], issuer: [b] } }", "either service-account"),
+        ("{ scheme: jwt-bearer, workload-identity: { token-files: [/a/b/] } }", "audiences"),
+        ("{ scheme: jwt-bearer, workload-identity: { token-files: [/a/], audiences: [] } }", "names no pool"),
+        (
+            "{ scheme: jwt-bearer, workload-identity: { token-files: [], audiences: ['*'] } }",
+            "names no folder",
+        ),
+        ("{ scheme: jwt-bearer, workload-identity: { token-files: [/], audiences: ['*'] } }", "is no folder"),
+        (
+            "{ scheme: jwt-bearer, workload-identity: { token-files: [/a/], audiences: ['*'], impersonation: 'https://a.com/x' } }",
+            "does not end with /",
+        ),
+        (
+            "{ scheme: oauth2-client-credentials, token-url: 'https://a.com/', federation: { token-files: [/a/], clients: [] } }",
+            "names no client",
+        ),
+        (
+            "{ scheme: oauth2-client-credentials, token-url: 'https://a.com/', federation: { token-files: [a], clients: ['*'] } }",
+            "absolute path",
+        ),
+        ("{ scheme: client-certificate, header: x-key }", "header"),
+        ("{ scheme: client-certificate, keys: { key: [] } }", "names no key"),
         ("{ scheme: keystone, url: 'ftp://a.com/' }", "auth[0].url"),
         ("{ scheme: keystone, keys: { project: [a] } }", "project"),
     ] {
@@ -413,7 +434,13 @@ fn a_key_of_any_scheme_is_nowhere_else() {
         ("scheme: oauth2-client-credentials, token-url: 'https://a.com/'", "clientSecret"),
         ("scheme: jwt-bearer", "serviceAccountJSON"),
         ("scheme: jwt-bearer, keys: { private-key: [pem], issuer: [iss] }", "pem"),
+        ("scheme: client-certificate", "clientKey"),
+        (
+            "scheme: oauth2-client-credentials, token-url: 'https://a.com/', federation: { token-files: [/a/], clients: [a] }",
+            "workloadIdentityTokenFile",
+        ),
         ("scheme: keystone", "applicationCredentialSecret"),
+        ("scheme: keystone", "clientKey"),
         ("scheme: keystone, url: 'https://a.com/{region}'", "region"),
     ] {
         let auth = format!("auth: [{{ {scheme} }}]");

@@ -34,7 +34,7 @@ pub use crate::target::regions::{REGION, is_region_name, regions_of};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheme {
     Http,
-    /// With TLS, always verified.
+    /// With TLS. The server is verified, unless grants and Secret of `keystone` say otherwise.
     Https,
 }
 

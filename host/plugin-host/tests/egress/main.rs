@@ -8,29 +8,19 @@
 //! | `tls` | verification of TLS; the plugin's own authority counts for this plugin alone |
 //! | `times` | limits of time, bytes and number, each of them named by its error |
 //! | `throttle` | one pace for each cloud account, over calls and plugins |
+//! | `schemes` | how the host authenticates requests that drivers mark |
 //! | `secrets` | secrets on their way out, and their echoes on the way back |
-//! | `auth` | requests that the host signs |
-//! | `headers` | credentials of the Secret that the host puts into a header |
-//! | `tokens` | rules of all schemes with a token service |
-//! | `token_schemes` | the requests of each scheme to its token service, and the rules of each scheme |
-//! | `web_identity` | keys that a credential service gives for a token file |
 //! | `server` | servers on loopback, which end when they are dropped |
-//! | `verify` | verifies a signature as a cloud does, without the signing crate |
 
 mod addresses;
-mod auth;
 mod connections;
 mod detour;
-mod headers;
+mod schemes;
 mod secrets;
 mod server;
 mod throttle;
 mod times;
 mod tls;
-mod token_schemes;
-mod tokens;
-mod verify;
-mod web_identity;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -7,7 +7,7 @@ use http::{Response, StatusCode};
 use machinist_core::driver::SecretValues;
 use prometheus_client::registry::Registry;
 
-use super::auth::{ACCESS, SECRET, marked, values};
+use super::schemes::auth::{ACCESS, SECRET, marked, values};
 use super::server::{Seen, Server, ok};
 use super::{Answer, Host, Method, Names, loopback, request};
 

@@ -10,6 +10,7 @@ use http::{HeaderMap, Method, Request, Response};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use machinist_core::scheduling::clock_skew;
+use machinist_core::scheduling::gate::FREEZE_REQUEST;
 use machinist_core::scheduling::request_rate::Rate;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -116,8 +117,9 @@ where
         let resource = resource(request.uri().path());
         let verb = verb_of(request.method(), request.uri().query().unwrap_or_default());
         let method = verb_of(request.method(), "");
-        // A probe must not wait in a queue of this process.
-        let is_probe = request.uri().path().rsplit('/').next() == Some(PROBE_NAME);
+        // A probe must not wait in a queue of this process. The freeze request is one, too.
+        let name = request.uri().path().rsplit('/').next();
+        let is_probe = name.is_some_and(|name| [PROBE_NAME, FREEZE_REQUEST].contains(&name));
         let is_control = request.uri().path().starts_with("/apis/machine.sapcloud.io/");
         let limits = self.limits.clone();
         // Futures of services do nothing until somebody waits for them.
@@ -276,8 +278,12 @@ mod tests {
         }
         assert_eq!(in_flight(100, events, rate).await, 30 + 19);
         // Whether the server is there.
-        let probe: &'static str = Box::leak(format!("/api/v1/nodes/{PROBE_NAME}").into_boxed_str());
-        assert_eq!(in_flight(100, probe, rate).await, 100);
+        for probe in [
+            format!("/api/v1/nodes/{PROBE_NAME}"),
+            format!("/api/v1/namespaces/n/configmaps/{FREEZE_REQUEST}"),
+        ] {
+            assert_eq!(in_flight(100, Box::leak(probe.into_boxed_str()), rate).await, 100);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -45,6 +45,11 @@ where
         Self { api, name: name.to_owned(), watch: Watch::Off(now), every, due: now }
     }
 
+    /// The interface to objects of this kind.
+    pub fn api(&self) -> &Api<K> {
+        &self.api
+    }
+
     /// Reads the object now.
     ///
     /// # Errors

@@ -100,7 +100,23 @@ pub(crate) fn class_spec(
     let node_template = class
         .and_then(|class| class.node_template.as_ref())
         .and_then(|template| serde_json::to_string(template).ok());
-    ClassSpec { node_template, ..inline_spec(name, spec, choice, driver) }
+    let zones = class.map(zones).unwrap_or_default();
+    ClassSpec { node_template, zones, ..inline_spec(name, spec, choice, driver) }
+}
+
+/// The most zones that a class names; a region has fewer.
+const MOST_ZONES: usize = 32;
+
+/// Returns the zones that the class's annotation names, each once.
+fn zones(class: &MachineClass) -> Vec<String> {
+    let text = class.metadata.annotations.as_ref().and_then(|all| all.get(names::annotations::ZONES));
+    let mut zones: Vec<String> = Vec::new();
+    for zone in text.into_iter().flat_map(|text| text.split(',')).map(str::trim) {
+        if !zone.is_empty() && zones.len() < MOST_ZONES && !zones.iter().any(|known| known == zone) {
+            zones.push(zone.to_owned());
+        }
+    }
+    zones
 }
 
 /// Returns what an object with its own parameters is to a driver: a class of this name.

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::cache::{Refresh, WatchedKind, backoff};
-use crate::client::errors::within_deadline;
+use crate::client::errors::{act_error, within_deadline};
 use crate::client::field_manager::{LED_UNTIL, PROBE_NAME};
 use crate::client::one_object::OneObject;
 use crate::context::GateState;
@@ -125,11 +125,17 @@ async fn look(
     let machines: Api<Machine> = Api::namespaced(context.control.clone(), &watch.namespace);
     let nodes: Option<Api<Node>> = context.target.clone().map(Api::all);
     let deadline = (pace.timeout / 2).clamp(SHORTEST_ANSWER, LONGEST_ANSWER);
-    let (control, target, is_requested) = tokio::join!(
-        ask(&machines, deadline),
-        OptionFuture::from(nodes.as_ref().map(|nodes| ask(nodes, deadline))),
-        request.look()
-    );
+    let control = async {
+        // One request for both, where the account may read the ConfigMap.
+        match request.ask(deadline).await {
+            Some(state) => state,
+            None => ask(&machines, PROBE_NAME, deadline).await.0,
+        }
+    };
+    let target =
+        OptionFuture::from(nodes.as_ref().map(|nodes| async { ask(nodes, PROBE_NAME, deadline).await.0 }));
+    let (control, target) = tokio::join!(control, target);
+    let is_requested = request.is_there;
     ServerCheck { control, target, is_requested, is_mark_held: false, is_caught_up: refresh.is_done() }
 }
 
@@ -142,21 +148,25 @@ fn claimed(look: ServerCheck, holder: Holder) -> ServerCheck {
     }
 }
 
-/// An API server that knows its storage says of an object that there is none. One that cannot reach it, a balancer in
-/// front of nothing, or a server that does not know us any more, does not: of what happens there we see nothing.
-async fn ask<T>(api: &Api<T>, deadline: SignedDuration) -> ServerState
+/// Asks for an object, and returns the answer beside the state of the server. An API server that knows its storage says
+/// of an object that it is there, or that it is not. One that cannot reach it, a balancer in front of nothing, or a
+/// server that does not know us any more, does not: of what happens there we see nothing.
+async fn ask<T>(api: &Api<T>, name: &str, deadline: SignedDuration) -> (ServerState, kube::Result<Option<T>>)
 where
     T: Resource + Clone + DeserializeOwned + std::fmt::Debug,
 {
-    match tokio::time::timeout(deadline.unsigned_abs(), api.get(PROBE_NAME)).await {
-        Ok(Ok(_)) => ServerState::Up,
-        Ok(Err(kube::Error::Api(status))) => match status.code {
-            404 if status.reason == "NotFound" => ServerState::Up,
-            // It asks for a pause, so it is reachable.
-            429 => ServerState::Up,
-            _ => ServerState::Down,
-        },
-        Ok(Err(_)) | Err(_) => ServerState::Down,
+    let silent = || Err(kube::Error::Service("no answer in time".into()));
+    let answer = tokio::time::timeout(deadline.unsigned_abs(), api.get(name)).await;
+    match answer.unwrap_or_else(|_| silent()) {
+        Ok(object) => (ServerState::Up, Ok(Some(object))),
+        Err(kube::Error::Api(status)) if status.code == 404 && status.reason == "NotFound" => {
+            (ServerState::Up, Ok(None))
+        }
+        // It asks for a pause, so it is reachable.
+        Err(kube::Error::Api(status)) if status.code == 429 => {
+            (ServerState::Up, Err(kube::Error::Api(status)))
+        }
+        Err(error) => (ServerState::Down, Err(error)),
     }
 }
 
@@ -176,10 +186,14 @@ impl FreezeRequest {
         Self { object, seed: watch.seed, is_there: false, has_warned: false }
     }
 
-    /// Reads it. A watch that broke without a word may not have shown it.
-    async fn look(&mut self) -> bool {
-        let answer = self.object.read().await;
-        self.note(answer)
+    /// Reads it, and says whether the control cluster answers: a watch that broke without a word may not have shown it.
+    /// `None`: the account may not read it, so the answer says nothing of the server.
+    async fn ask(&mut self, deadline: SignedDuration) -> Option<ServerState> {
+        let (state, answer) = ask(self.object.api(), FREEZE_REQUEST, deadline).await;
+        let answer = answer.map_err(|error| act_error(&error));
+        let is_denied = matches!(answer, Err(ActError::Denied { .. }));
+        self.note(answer);
+        (!is_denied).then_some(state)
     }
 
     /// Waits for the next answer.

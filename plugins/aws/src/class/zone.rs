@@ -3,7 +3,7 @@
 use machinist_sdk::driver::{Class, Code, DriverError, Failure, quoted_up_to as quoted};
 use serde_json::{Map, Value, json};
 
-use crate::class::spec;
+use crate::class::spec::{self, Spec};
 use crate::ec2::errors::error;
 
 /// The field of a class with the zone. The launch takes the zone's subnet, and tells EC2 the zone too, so that it
@@ -25,6 +25,31 @@ pub(crate) fn placed(class: &Class, zone: &str) -> Result<String, Failure> {
     fields.retain(|name, _| !name.eq_ignore_ascii_case(ZONE));
     fields.insert(ZONE.to_owned(), json!(zone));
     Ok(Value::Object(fields).to_string())
+}
+
+/// Returns the zones of a create, in the order in which they are tried: that of the class, then those of the host that
+/// have a subnet. `None` is the zone of the class's own subnet.
+pub(crate) fn choices(spec: &Spec, named: &[String]) -> Vec<Option<String>> {
+    let mut choices = vec![spec.zone.clone()];
+    for zone in named.iter().filter(|zone| spec.subnets_by_zone.contains_key(*zone)) {
+        if !choices.iter().any(|known| known.as_deref() == Some(zone)) {
+            choices.push(Some(zone.clone()));
+        }
+    }
+    choices
+}
+
+/// Says which zones of the host have no subnet.
+pub(crate) fn without_subnet(spec: &Spec, named: &[String]) -> Option<String> {
+    let missing: Vec<&str> = named
+        .iter()
+        .map(String::as_str)
+        .filter(|zone| spec.zone.as_deref() != Some(zone) && !spec.subnets_by_zone.contains_key(*zone))
+        .collect();
+    (!missing.is_empty()).then(|| {
+        let zones = quoted(&missing.join(", "), 200);
+        format!("{SUBNETS} has no subnet for zones of the annotation machinist.dev/zones, which are not tried: {zones}")
+    })
 }
 
 fn invalid(problem: impl std::fmt::Display) -> Failure {

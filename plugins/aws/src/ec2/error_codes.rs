@@ -60,6 +60,18 @@ pub(crate) const NO_INSTANCE_ID: &str = "InvalidInstanceID.Malformed";
 pub(crate) const NO_INSTANCE_TYPE: &str = "InvalidInstanceType";
 pub(crate) const UNAUTHORIZED: &str = "UnauthorizedOperation";
 
+/// The codes that another zone may not have.
+const OF_A_ZONE: [&str; 8] = [
+    "InsufficientCapacity", "InsufficientInstanceCapacity", "InsufficientVolumeCapacity",
+    "InsufficientFreeAddressesInSubnet", "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity",
+    "UnfulfillableCapacity", "Unsupported",
+];
+
+/// Whether a code says that the zone alone lacks something.
+pub(crate) fn is_of_a_zone(code: &str) -> bool {
+    OF_A_ZONE.contains(&code)
+}
+
 const OTHER_CAPACITY: &str = "wait, or use another machineType, zone or market";
 const QUOTA: &str = "raise the account's quota in this region, or remove instances";
 const KEYS: &str = "correct providerAccessKeyId and providerSecretAccessKey in the MachineClass's Secret";

@@ -10,8 +10,11 @@ const TOKEN_CHARACTERS: usize = 64;
 /// The state that a call passes to the next one. Text of another program counts as none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PendingCreate {
-    /// The number of this machine's instances that are proven gone: the next launch needs another token.
+    /// The number of this machine's launches that are proven to have no instance: instances that are gone, and zones
+    /// without capacity. The next launch needs another token.
     pub(crate) attempt: u32,
+    /// The zone of the launch, where the class has several. `None`: the class's own.
+    pub(crate) zone: Option<String>,
     /// The instance that a launch returned.
     pub(crate) instance: Option<String>,
     pub(crate) region: Option<String>,
@@ -25,14 +28,15 @@ impl PendingCreate {
         Self {
             attempt: attempt.and_then(|attempt| u32::try_from(attempt).ok()).unwrap_or(0),
             instance: own("instance").filter(|id| is_instance(id)),
+            zone: own("zone").filter(|name| region::is_region(name)),
             region: own("region").filter(|name| region::is_region(name)),
         }
     }
 
     pub(crate) fn text(&self) -> String {
-        let Self { attempt, instance, region } = self;
+        let Self { attempt, zone, instance, region } = self;
         let mut state = json!({ "attempt": attempt });
-        for (name, value) in [("instance", instance), ("region", region)] {
+        for (name, value) in [("instance", instance), ("region", region), ("zone", zone)] {
             if let Some(value) = value {
                 state[name] = json!(value);
             }
@@ -76,7 +80,12 @@ mod tests {
     fn a_state_is_read_back_as_it_was_written() {
         let states = [
             PendingCreate::default(),
-            PendingCreate { attempt: 3, instance: Some("i-0a1".into()), region: Some("eu-west-1".into()) },
+            PendingCreate {
+                attempt: 3,
+                zone: Some("eu-west-1b".into()),
+                instance: Some("i-0a1".into()),
+                region: Some("eu-west-1".into()),
+            },
         ];
         for state in states {
             assert_eq!(PendingCreate::parse(Some(&state.text())), state);
@@ -90,7 +99,7 @@ mod tests {
         {
             assert_eq!(PendingCreate::parse(text), PendingCreate::default(), "{text:?}");
         }
-        let invalid = r#"{"attempt": 9999999999, "instance": "i-1&x", "region": "a.evil"}"#;
+        let invalid = r#"{"attempt": 9999999999, "instance": "i-1&x", "region": "a.evil", "zone": "a&b"}"#;
         assert_eq!(PendingCreate::parse(Some(invalid)), PendingCreate::default());
     }
 

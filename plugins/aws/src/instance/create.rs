@@ -1,12 +1,13 @@
 //! From a request to exactly one instance.
 //!
 //! The client token makes repetitions safe: EC2 answers a known token with the same instance. A token whose instance is
-//! proven gone creates nothing any more; only then the driver uses the next one.
+//! proven gone creates nothing any more; only then the driver uses the next one. Each zone has a token of its own, too.
+//! The host stores it before the first request in that zone, so a repetition never begins in another zone.
 
 use machinist_sdk::driver::{self as wit, Code, Creation, DriverError, Failure, Request};
 
-use crate::class::placement;
 use crate::class::spec::{self, Spec};
+use crate::class::{placement, zone};
 use crate::ec2::answer::Instance;
 use crate::ec2::error_codes as codes;
 use crate::ec2::errors::error;
@@ -73,6 +74,12 @@ impl Machines<'_> {
     ) -> Outcome<Creation> {
         let region = self.ec2.region();
         state.region = Some(spec.region.clone());
+        let choices = zone::choices(spec, &request.class.zones);
+        if !choices.contains(&state.zone) {
+            // The class names other zones now. If an instance is there, the token finds it.
+            state.zone.clone_from(&choices[0]);
+        }
+        let spec = &Spec { zone: state.zone.clone(), ..spec.clone() };
         if spec.region != region {
             let message = format!(
                 "the create began in region {region}, and the MachineClass's providerSpec names {}: it is begun there",
@@ -96,7 +103,13 @@ impl Machines<'_> {
                 placement: &placement,
             };
             let params = launch::parameters(spec, launch);
-            match self.launch(&params, &token, marks).map_err(|failed| after_attempts(failed, &state))? {
+            let launched = match self.launch(&params, &token, marks) {
+                Err(failed) if is_refused_by_zone(&failed) && choices.len() > 1 => {
+                    return self.next_zone(failed, &choices, state);
+                }
+                launched => launched.map_err(|failed| after_attempts(failed, &state))?,
+            };
+            match launched {
                 Launched::Here(instance) if !instance.node_name.is_empty() => {
                     return Ok(self.created(&instance, &state));
                 }
@@ -113,6 +126,26 @@ impl Machines<'_> {
         let message =
             format!("{} instances of this Machine were terminated as they were made", state.attempt);
         Err(known(Failure::from(error(Code::Aborted, message)), &state))
+    }
+
+    /// The zone has said no for certain. The host stores the next one with the next token, and calls again.
+    fn next_zone(
+        &self,
+        refused: Failure,
+        choices: &[Option<String>],
+        mut state: PendingCreate,
+    ) -> Outcome<Creation> {
+        let at = choices.iter().position(|zone| *zone == state.zone).unwrap_or(0);
+        state.attempt = state.attempt.saturating_add(1);
+        let Some(next) = choices.get(at + 1) else {
+            state.zone.clone_from(&choices[0]);
+            return Err(known(refused, &state));
+        };
+        state.zone.clone_from(next);
+        let zone = next.as_deref().unwrap_or_default();
+        self.log.info("a zone has no capacity, the next one is tried", &[("zone", zone)]);
+        let message = format!("{}; zone {zone} is tried next", refused.message);
+        Ok(Creation::InProgress(wit::Progress { resume_token: state.text(), ask_again_ms: 0, message }))
     }
 
     fn launch(&self, params: &Params, token: &str, marks: &Marks<'_>) -> Outcome<Launched> {
@@ -207,6 +240,11 @@ fn progress(id: &str, state: &PendingCreate, message: &str, ask_again_ms: u64) -
 fn exists(mut failed: Failure) -> Failure {
     failed.may_have_happened = true;
     failed
+}
+
+/// Whether a refusal is certain, and another zone may not refuse.
+fn is_refused_by_zone(failed: &Failure) -> bool {
+    !failed.may_have_happened && failed.cloud_code.as_deref().is_some_and(codes::is_of_a_zone)
 }
 
 /// The next call must know the current token, even if this one failed.

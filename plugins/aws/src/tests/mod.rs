@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `classes` | classes that the driver accepts and refuses |
 //! | `creation` | from a request to exactly one instance, whatever happens in between |
+//! | `zones` | zones that a create tries one after the other |
 //! | `initialization` | the steps after a launch |
 //! | `life` | the state of a machine, and its deletion |
 //! | `listing` | listings of the cluster's instances |
@@ -31,3 +32,4 @@ mod properties;
 mod requests;
 mod takeover;
 mod trials;
+mod zones;

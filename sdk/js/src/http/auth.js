@@ -38,7 +38,16 @@ export function basic() {
 }
 
 /**
- * Adds a token that the host fetches for the client's name and secret.
+ * Shows the certificate of the Secret in TLS. The request must be over https.
+ * @returns {Record<string, string>}
+ */
+export function clientCertificate() {
+  return mark('client-certificate');
+}
+
+/**
+ * Adds a token that the host fetches for a client, which proves itself by its secret, its certificate, or the token in a
+ * file, as the Secret has it.
  * @param {...string} scopes Optional.
  * @returns {Record<string, string>}
  */
@@ -47,7 +56,8 @@ export function oauth2ClientCredentials(...scopes) {
 }
 
 /**
- * Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google.
+ * Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google, or for the
+ * token in a file of an external account.
  * @param {...string} scopes Optional.
  * @returns {Record<string, string>}
  */

@@ -26,13 +26,20 @@ export declare function bearer(): Record<string, string>;
  */
 export declare function basic(): Record<string, string>;
 /**
- * Adds a token that the host fetches for the client's name and secret.
+ * Shows the certificate of the Secret in TLS. The request must be over https.
+ * @returns {Record<string, string>}
+ */
+export declare function clientCertificate(): Record<string, string>;
+/**
+ * Adds a token that the host fetches for a client, which proves itself by its secret, its certificate, or the token in a
+ * file, as the Secret has it.
  * @param {...string} scopes Optional.
  * @returns {Record<string, string>}
  */
 export declare function oauth2ClientCredentials(...scopes: string[]): Record<string, string>;
 /**
- * Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google.
+ * Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google, or for the
+ * token in a file of an external account.
  * @param {...string} scopes Optional.
  * @returns {Record<string, string>}
  */

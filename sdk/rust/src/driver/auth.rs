@@ -30,13 +30,19 @@ pub fn basic() -> Mark {
     mark("basic", &[])
 }
 
-/// Adds a token that the host fetches for the client's name and secret. Scopes are optional.
+/// Shows the certificate of the Secret in TLS. The request must be over https.
+pub fn client_certificate() -> Mark {
+    mark("client-certificate", &[])
+}
+
+/// Adds a token that the host fetches for a client, which proves itself by its secret, its certificate, or the token in
+/// a file, as the Secret has it. Scopes are optional.
 pub fn oauth2_client_credentials(scopes: &[&str]) -> Mark {
     scoped("oauth2-client-credentials", scopes)
 }
 
-/// Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google. Scopes
-/// are optional.
+/// Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google, or for
+/// the token in a file of an external account. Scopes are optional.
 pub fn jwt_bearer(scopes: &[&str]) -> Mark {
     scoped("jwt-bearer", scopes)
 }
@@ -56,6 +62,7 @@ mod tests {
             (aws_sigv4("ec2", "eu-west-1"), "aws-sigv4; service=ec2; region=eu-west-1"),
             (bearer(), "bearer"),
             (basic(), "basic"),
+            (client_certificate(), "client-certificate"),
             (oauth2_client_credentials(&[]), "oauth2-client-credentials"),
             (
                 oauth2_client_credentials(&["a/.default", "b"]),

@@ -50,17 +50,19 @@ impl Report for CoreFigures {
             format_args!("{} MachinistMachines with Cluster API's own core", self.machines),
             "One MachineDeployment grows by so many on a real API server, with core, kubeadm bootstrap provider, kubelets \
              and the simulated cloud, which answers a create after 20 ms with a VM that runs. The host's share of one begins \
-             with the bootstrap data of its Machine and ends when it is provisioned. Requests of core and of the bootstrap \
-             provider are what their own metrics count, watches and the workload cluster included.",
+             with the bootstrap data of its Machine and ends when it is provisioned. One of its writes says that a machine \
+             waits for that data, which is there from the beginning in the part above. Requests of core and of the \
+             bootstrap provider are what their own metrics count, watches and the workload cluster included.",
         );
         page.figures();
         page.figure("until all are provisioned", seconds(self.provisioned));
         page.figure("until core calls all Machines Running", seconds(self.running));
         page.figure("the host's share of one, median / p99 / longest", spread(&self.share));
-        let writes: u64 = self.host.writes();
-        page.ratio("writes of the host a machine", CREATION_WRITES, per_machine(writes, self.machines));
-        let requests = per_machine(self.host.total(), self.machines);
-        page.ratio("requests of the host a machine", CREATION_REQUESTS, requests);
+        let (writes, requests) = (self.host.writes(), self.host.total());
+        for (what, total) in [("writes", writes), ("requests", requests)] {
+            let each = per_machine(total, self.machines);
+            page.figure(format_args!("{what} of the host a machine"), format_args!("**{each:.2}**"));
+        }
         for (who, ManagerRequests { writes, reads }) in [("core", self.core), ("kubeadm", self.kubeadm)] {
             let each = |all: f64| all / f64::from(u32::try_from(self.machines).unwrap_or(u32::MAX));
             let text = format!("{:.1} writes, {:.1} reads", each(writes), each(reads));

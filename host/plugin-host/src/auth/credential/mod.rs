@@ -23,11 +23,13 @@ use crate::auth::AuthReason;
 use crate::auth::sigv4::Keys;
 use crate::target::RequestTarget;
 
-/// Keys that make a signature, or a header that is the same for each request.
+/// Keys that make a signature, a header that is the same for each request, or neither.
 #[derive(Clone, Debug)]
 pub(crate) enum Credential {
     Keys(Keys),
     Header(CredentialHeader),
+    /// The connection itself shows who sends.
+    Connection,
 }
 
 impl Credential {
@@ -36,6 +38,7 @@ impl Credential {
         match self {
             Self::Keys(keys) => keys.hidden().collect(),
             Self::Header(header) => vec![header.hidden()],
+            Self::Connection => Vec::new(),
         }
     }
 }
@@ -176,6 +179,12 @@ impl SecretReader<'_> {
     /// Returns the value as it is.
     pub(in crate::auth) fn present(self, keys: &[String]) -> Option<Zeroizing<Vec<u8>>> {
         keys.iter().find_map(|key| (self.0)(key))
+    }
+
+    /// Returns the first value that is not blank, with its key.
+    pub(in crate::auth) fn named<'k>(self, keys: &'k [String]) -> Option<(&'k str, Zeroizing<Vec<u8>>)> {
+        let value = |key: &'k String| Some((key.as_str(), (self.0)(key)?));
+        keys.iter().filter_map(value).find(|(_, value)| !value.trim_ascii().is_empty())
     }
 
     /// Returns a value that must be there.

@@ -53,6 +53,11 @@ pub(crate) trait TokenService: Send + Sync {
 
     /// Returns the credential in an answer with a status of success, or says what the answer lacks.
     fn read(&self, answer: &ServiceAnswer) -> Result<Lease<Credential>, String>;
+
+    /// Returns the service that exchanges this credential for the one of the requests, if there is one.
+    fn next(&self, _: &Lease<Credential>) -> Option<Box<dyn TokenService>> {
+        None
+    }
 }
 
 /// A request to a token service, without its target.

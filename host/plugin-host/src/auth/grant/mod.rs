@@ -12,8 +12,9 @@ use http::HeaderMap;
 use machinist_core::value::id::PluginName;
 use serde_yaml_ng::{Mapping, Value};
 
+use crate::auth::credential::token_file::FilePrefix;
 use crate::auth::scheme::{Mark, SCHEMES, SchemeGrant};
-use crate::auth::{AuthReason, CredentialSource, SchemeError, SecretReader};
+use crate::auth::{AuthReason, CredentialSource, SchemeError, SecretReader, SecretTls};
 use crate::target::{Error, Host, HostPattern, NamePattern, Regions};
 
 /// Lets the host authenticate requests of one scheme. `Display` says for people what it grants.
@@ -75,6 +76,11 @@ impl AuthGrant {
         self.scheme.source(mark, secret, plugin)
     }
 
+    /// Returns the TLS that the Secret asks for.
+    pub(crate) fn tls(&self, secret: SecretReader<'_>) -> Result<Option<SecretTls>, SchemeError> {
+        self.scheme.tls(secret)
+    }
+
     fn denial(&self, mark: &Mark, host: &Host) -> Option<AuthReason> {
         let is_host = || self.hosts.is_empty() || self.hosts.iter().any(|pattern| pattern.matches(host));
         self.scheme.denial(mark).or_else(|| (!is_host()).then_some(AuthReason::Host))
@@ -129,6 +135,20 @@ pub(in crate::auth) fn keys<'a>(
 pub(in crate::auth) fn patterns(kind: &str, own: &[NamePattern], wide: &[NamePattern]) -> Option<String> {
     let foreign = own.iter().find(|own| !wide.iter().any(|wide| wide.covers(own)));
     foreign.map(|pattern| format!("not for {kind} {pattern}"))
+}
+
+/// Parses folders below which token files may lie.
+pub(in crate::auth) fn folders(raw: &[String], at: &str) -> Result<Vec<FilePrefix>, Error> {
+    if raw.is_empty() {
+        return Err(Error::invalid(at, "names no folder that tokens may be read from"));
+    }
+    raw.iter().map(|text| FilePrefix::parse(text).map_err(|problem| Error::invalid(at, problem))).collect()
+}
+
+pub(in crate::auth) fn folders_beyond(own: &[FilePrefix], wide: &[FilePrefix]) -> Option<String> {
+    let is_below = |own: &FilePrefix, wide: &FilePrefix| own == wide || wide.covers(own.path());
+    let foreign = own.iter().find(|own| !wide.iter().any(|wide| is_below(own, wide)));
+    foreign.map(|folder| not(folder.path().display()))
 }
 
 pub(in crate::auth) fn unless(is_within: bool, problem: impl FnOnce() -> String) -> Option<String> {

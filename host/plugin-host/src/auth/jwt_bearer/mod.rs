@@ -1,9 +1,12 @@
-//! `jwt-bearer`: a token for an assertion that the host signs (RFC 7523).
+//! `jwt-bearer`: a token for an assertion that the host signs (RFC 7523). A Secret with an external account gets one for
+//! a token in a file instead (RFC 8693).
 //!
 //! | module | has |
 //! | --- | --- |
 //! | `issuer` | the assertion, and the request to the token service |
+//! | `external_account` | tokens in files |
 
+mod external_account;
 mod issuer;
 
 use machinist_core::value::id::PluginName;
@@ -13,10 +16,11 @@ use super::grant::keys::names;
 use super::oauth::{GrantedScopes, Scopes, TokenUrl};
 use super::scheme::AuthScheme;
 use super::{AuthReason, CredentialSource, SchemeError};
-use crate::auth::credential::SecretReader;
+use crate::auth::credential::{SecretReader, text};
 use crate::auth::grant::{keys, not, unless};
 use crate::target::Error;
 use crate::target::Regions;
+use external_account::{RawWorkloadIdentity, WorkloadIdentityGrant, is_external_account};
 use issuer::Issuer;
 
 /// Where Google exchanges assertions.
@@ -28,6 +32,7 @@ pub(crate) struct RawJwtBearer {
     token_url: Option<String>,
     audience: Option<String>,
     scopes: Option<Vec<String>>,
+    workload_identity: Option<RawWorkloadIdentity>,
     #[serde(default)]
     keys: RawAssertionKeys,
 }
@@ -47,6 +52,8 @@ pub(crate) struct JwtBearerGrant {
     /// `None`: the URL of the token service.
     audience: Option<String>,
     scopes: GrantedScopes,
+    /// For Secrets with an external account.
+    workload_identity: Option<WorkloadIdentityGrant>,
     keys: AssertionKeys,
 }
 
@@ -79,6 +86,10 @@ impl AuthScheme for JwtBearerGrant {
             token_url: TokenUrl::of_field(raw.token_url.as_deref().unwrap_or(GOOGLE), at, "token-url")?,
             audience: raw.audience,
             scopes: GrantedScopes::parse(raw.scopes, at)?,
+            workload_identity: raw
+                .workload_identity
+                .map(|raw| WorkloadIdentityGrant::parse(raw, &format!("{at}.workload-identity")))
+                .transpose()?,
             keys: AssertionKeys::parse(raw.keys, at)?,
         })
     }
@@ -91,11 +102,17 @@ impl AuthScheme for JwtBearerGrant {
         unless(self.token_url == ceiling.token_url, || not(&self.token_url))
             .or_else(|| unless(self.audience == ceiling.audience, || "for another audience".to_owned()))
             .or_else(|| self.scopes.beyond(&ceiling.scopes))
+            .or_else(|| match (&self.workload_identity, &ceiling.workload_identity) {
+                (None, _) => None,
+                (Some(_), None) => Some("without workload identity".to_owned()),
+                (Some(own), Some(wide)) => own.beyond(wide),
+            })
             .or_else(|| self.keys.beyond(&ceiling.keys))
     }
 
     fn summary(&self) -> String {
-        format!("by {}; {}", self.token_url, self.scopes.summary())
+        let files = self.workload_identity.as_ref().map(WorkloadIdentityGrant::summary).unwrap_or_default();
+        format!("by {}; {}{files}", self.token_url, self.scopes.summary())
     }
 
     fn denial(&self, scopes: &Scopes) -> Option<AuthReason> {
@@ -108,6 +125,14 @@ impl AuthScheme for JwtBearerGrant {
         secret: SecretReader<'_>,
         _: &PluginName,
     ) -> Result<CredentialSource, SchemeError> {
+        if let AssertionKeys::ServiceAccount(keys) = &self.keys
+            && let Some((key, document)) = secret.named(keys)
+            && let Some(document) = text(&document)
+            && is_external_account(&document)
+        {
+            let granted = self.workload_identity.as_ref().ok_or(AuthReason::WebIdentity)?;
+            return granted.exchange(&document, key.to_owned(), scopes).map(CredentialSource::File);
+        }
         Ok(CredentialSource::Service(Box::new(Issuer::of(secret, self, scopes)?)))
     }
 }

@@ -180,6 +180,7 @@ impl AuthScheme for SigV4Grant {
                 header.apply(headers);
                 Ok(None)
             }
+            Credential::Connection => Err(AuthReason::Scheme),
         }
     }
 }

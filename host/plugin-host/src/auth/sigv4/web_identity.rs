@@ -12,7 +12,7 @@ use super::sts::RoleRequest;
 use crate::auth::credential::SecretReader;
 use crate::auth::credential::token_file::FilePrefix;
 use crate::auth::grant::joined;
-use crate::auth::grant::{not, unless};
+use crate::auth::grant::{folders, folders_beyond, not, unless};
 use crate::auth::{AuthReason, FileExchange, SchemeError, TokenService};
 use crate::target::Error;
 use crate::target::{RequestTarget, TargetError};
@@ -51,17 +51,11 @@ impl WebIdentityGrant {
             let key = raw.unwrap_or_else(|| default.to_owned());
             if key.is_empty() { Err(Error::invalid(format!("{at}.{field}"), "is empty")) } else { Ok(key) }
         };
-        let place = format!("{at}.token-files");
-        if raw.token_files.is_empty() {
-            return Err(Error::invalid(place, "names no folder that tokens may be read from"));
-        }
-        let prefix =
-            |text: &String| FilePrefix::parse(text).map_err(|problem| Error::invalid(&place, problem));
         Ok(Self {
             token_file_key: key(raw.token_file_key, "token-file-key", Self::TOKEN_FILE_KEY)?,
             role_arn_key: key(raw.role_arn_key, "role-arn-key", Self::ROLE_ARN_KEY)?,
             roles: roles(&raw.role_arns, &format!("{at}.role-arns"))?,
-            token_files: raw.token_files.iter().map(prefix).collect::<Result<_, _>>()?,
+            token_files: folders(&raw.token_files, &format!("{at}.token-files"))?,
             sts: StsUrl::parse(raw.sts.as_deref().unwrap_or(StsUrl::DEFAULT))
                 .map_err(|problem| Error::invalid(format!("{at}.sts"), problem))?,
         })
@@ -72,14 +66,11 @@ impl WebIdentityGrant {
     }
 
     pub(super) fn beyond(&self, ceiling: &Self) -> Option<String> {
-        let is_below = |own: &FilePrefix, wide: &FilePrefix| own == wide || wide.covers(own.path());
-        let is_granted = |own: &FilePrefix| ceiling.token_files.iter().any(|wide| is_below(own, wide));
-        let file = self.token_files.iter().find(|own| !is_granted(own));
         let role = self.roles.iter().find(|own| !ceiling.roles.iter().any(|wide| wide.covers(own)));
         let has_same_keys =
             self.token_file_key == ceiling.token_file_key && self.role_arn_key == ceiling.role_arn_key;
         unless(self.sts == ceiling.sts, || not(&self.sts))
-            .or_else(|| file.map(|file| not(file.path().display())))
+            .or_else(|| folders_beyond(&self.token_files, &ceiling.token_files))
             .or_else(|| role.map(not))
             .or_else(|| unless(has_same_keys, || "with other keys of the Secret".to_owned()))
     }

@@ -1,5 +1,6 @@
 //! Connections that outlive a call. Plugins share none; neither do rules with different address classes, or a request
-//! could ride on a connection that its own rule would not have dialled. Nor do calls that let others go first and those
+//! could ride on a connection that its own rule would not have dialled. Nor do Secrets with certificates of their own: a
+//! connection shows one. Nor do calls that let others go first and those
 //! that do not: a connection computes where it was opened.
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::connect::{Connector, Manner};
+use crate::auth::SecretTls;
 use crate::egress::EgressSettings;
 use crate::egress::failure::Failure;
 use crate::egress::metrics::EgressMetrics;
@@ -45,6 +47,7 @@ struct ClientKey {
     grants: [u8; 32],
     classes: AddressClasses,
     is_low_priority: bool,
+    tls: Option<[u8; 32]>,
 }
 
 struct ClientSlot {
@@ -69,19 +72,21 @@ impl Pool {
         }
     }
 
-    /// The connections of this plugin under these grants. Those of older grants go when they were not used for the
+    /// The connections of this plugin under these grants, with the TLS that a Secret asks for. Those of older grants go when they were not used for the
     /// idle time-out, which has closed their connections by then.
     pub(crate) fn client(
         &self,
         plugin: &PluginName,
         grants: &Grants,
         classes: AddressClasses,
+        tls: Option<&SecretTls>,
     ) -> Result<HttpClient, Failure> {
         let key = ClientKey {
             plugin: plugin.clone(),
             grants: grants.digest(),
             classes,
             is_low_priority: is_low_priority(),
+            tls: tls.map(SecretTls::digest),
         };
         let now = Instant::now();
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +95,7 @@ impl Pool {
             return Ok(slot.client.clone());
         }
         clients.retain(|_, slot| now.duration_since(slot.used) < self.idle_timeout);
-        let client = self.build(plugin, grants, classes)?;
+        let client = self.build(plugin, grants, classes, tls)?;
         clients.insert(key, ClientSlot { client: client.clone(), used: now });
         Ok(client)
     }
@@ -100,8 +105,9 @@ impl Pool {
         plugin: &PluginName,
         grants: &Grants,
         classes: AddressClasses,
+        tls: Option<&SecretTls>,
     ) -> Result<HttpClient, Failure> {
-        let tls = self.tls(grants).map_err(|error| Failure::Tls(io::Error::other(error)))?;
+        let tls = self.tls(grants, tls).map_err(|error| Failure::Tls(io::Error::other(error)))?;
         let open = self.metrics.connections(plugin);
         let connector = Connector::new(self.manner.clone(), classes, Arc::new(tls), open);
         Ok(HyperClient::builder(BesideTheCall)
@@ -114,15 +120,17 @@ impl Pool {
             .build(connector))
     }
 
-    fn tls(&self, grants: &Grants) -> Result<ClientConfig, rustls::Error> {
+    fn tls(&self, grants: &Grants, of_secret: Option<&SecretTls>) -> Result<ClientConfig, rustls::Error> {
         let mut roots = self.system_roots.clone();
         // Grants hold only certificates that a store takes.
         let _ = roots.add_parsable_certificates(grants.roots().iter().cloned());
-        let mut config =
-            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        let mut config = match of_secret {
+            Some(tls) => tls.config(roots)?,
+            None => ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
                 .with_safe_default_protocol_versions()?
                 .with_root_certificates(roots)
-                .with_no_client_auth();
+                .with_no_client_auth(),
+        };
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }

@@ -11,7 +11,7 @@ use tracing::{debug, warn};
 
 use super::cache::{Got, Missing};
 use super::{CredentialError, CredentialKey};
-use crate::auth::{Credential, Holder, Lease, SchemeError, ServiceAnswer, TokenService};
+use crate::auth::{Credential, Holder, Lease, SchemeError, SecretTls, ServiceAnswer, TokenService};
 use crate::egress::connection::deliver::{Times, body_failure, deliver};
 use crate::egress::failure::Failure;
 use crate::egress::listen::Asked;
@@ -54,6 +54,7 @@ impl Call {
         &self,
         service: &dyn TokenService,
         holder: Holder,
+        tls: Option<&SecretTls>,
     ) -> Result<Lease<Credential>, CredentialError> {
         let outgoing = self.outgoing(service).map_err(|error| self.refused(error))?;
         let EgressDecision::Allowed(rule) =
@@ -61,7 +62,7 @@ impl Call {
         else {
             return Err(service.not_granted().into());
         };
-        let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses())?;
+        let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses(), tls)?;
         let host = outgoing.target.host().clone();
         let account = CloudAccount::new(Who::Holder(holder), &outgoing.target);
         self.turn(&account, &host).await.map_err(CredentialError::Throttled)?;

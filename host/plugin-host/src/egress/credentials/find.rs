@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::{CredentialCache, CredentialError, CredentialKey};
 use crate::auth::{
     AuthGrant, Credential, CredentialSource, FileExchange, Holder, Lease, Mark, SchemeError, SecretReader,
-    TokenService, token_file,
+    SecretTls, TokenService, token_file,
 };
 use crate::egress::failure::{Failure, Reason};
 use crate::egress::message::synthetic::Synthetic;
@@ -27,28 +27,47 @@ impl Call {
         grant: &AuthGrant,
     ) -> Result<FoundCredential, CredentialError> {
         let secret = |key: &str| self.vault.credential(key);
+        let tls = grant.tls(SecretReader(&secret)).map_err(|error| self.refused(error))?;
         let source = grant.source(mark, SecretReader(&secret), &self.plugin);
         let source = source.map_err(|error| self.refused(error))?;
         let service = match source {
             CredentialSource::Secret(credential, holder) => {
-                let found = FoundCredential { from: From::Secret(credential), holder };
+                let found = FoundCredential { from: From::Secret(credential), holder, tls };
                 return Ok(self.hidden(found));
             }
             CredentialSource::Service(service) => service,
             CredentialSource::File(exchange) => self.read_file(exchange).await?,
         };
-        self.of_service(grant.scheme(), &*service).await.map(|found| self.hidden(found))
+        self.of_service(grant.scheme(), &*service, tls).await.map(|found| self.hidden(found))
     }
 
     async fn of_service(
         &self,
         scheme: &'static str,
         service: &dyn TokenService,
+        tls: Option<SecretTls>,
     ) -> Result<FoundCredential, CredentialError> {
-        let key = CredentialKey::new(&self.plugin, scheme, service);
+        let key = CredentialKey::new(&self.plugin, scheme, service, tls.as_ref());
         let holder = service.holder();
-        let lease = self.cached_or(&key, || self.ask(service, holder.clone())).await?;
-        Ok(FoundCredential { from: From::Service(CachedCredential { key, lease }), holder })
+        let lease = self.cached_or(&key, || self.ask_all(service, &holder, tls.as_ref())).await?;
+        Ok(FoundCredential { from: From::Service(CachedCredential { key, lease }), holder, tls })
+    }
+
+    /// Asks the service, and those that exchange its answer for another credential.
+    async fn ask_all(
+        &self,
+        service: &dyn TokenService,
+        holder: &Holder,
+        tls: Option<&SecretTls>,
+    ) -> Result<Lease<Credential>, CredentialError> {
+        let mut lease = self.ask(service, holder.clone(), tls).await?;
+        let mut next = service.next(&lease);
+        while let Some(service) = next {
+            self.vault.hide(lease.value.hidden(), Some(lease.expires()));
+            lease = self.ask(&*service, holder.clone(), tls).await?;
+            next = service.next(&lease);
+        }
+        Ok(lease)
     }
 
     async fn read_file(&self, exchange: FileExchange) -> Result<Box<dyn TokenService>, CredentialError> {
@@ -94,6 +113,7 @@ fn without_credentials(text: String) -> CredentialError {
 pub(in crate::egress) struct FoundCredential {
     from: From,
     holder: Holder,
+    tls: Option<SecretTls>,
 }
 
 enum From {
@@ -107,6 +127,11 @@ impl FoundCredential {
             From::Secret(credential) => credential,
             From::Service(cached) => &cached.lease.value,
         }
+    }
+
+    /// Returns the TLS that the Secret asks for.
+    pub(in crate::egress) fn tls(&self) -> Option<&SecretTls> {
+        self.tls.as_ref()
     }
 
     /// Returns the time at which the cloud stops accepting it, if it is known.

@@ -20,7 +20,7 @@ use machinist_core::value::id::PluginName;
 
 use super::failure::{Failure, Reason};
 use super::message::synthetic::Synthetic;
-use crate::auth::{AuthReason, Credential, TokenService, digest, service_url};
+use crate::auth::{AuthReason, Credential, SecretTls, TokenService, digest, service_url};
 use cache::{Cache, Shared};
 
 pub(super) use find::{CachedCredential, FoundCredential};
@@ -38,9 +38,16 @@ struct CredentialKey {
 }
 
 impl CredentialKey {
-    fn new(plugin: &PluginName, scheme: &'static str, service: &dyn TokenService) -> Self {
+    fn new(
+        plugin: &PluginName,
+        scheme: &'static str,
+        service: &dyn TokenService,
+        tls: Option<&SecretTls>,
+    ) -> Self {
         let url = service_url(service.target());
-        let parts: Vec<&[u8]> = std::iter::once(url.as_bytes()).chain(service.identity()).collect();
+        let trust = tls.map(SecretTls::digest).unwrap_or_default();
+        let whole: [&[u8]; 2] = [url.as_bytes(), &trust];
+        let parts: Vec<&[u8]> = whole.into_iter().chain(service.identity()).collect();
         Self { plugin: plugin.clone(), scheme, digest: digest(&parts) }
     }
 }

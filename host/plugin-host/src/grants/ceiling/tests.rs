@@ -148,7 +148,21 @@ fn attack_token_services_exceed_the_ceiling() {
             "scheme: jwt-bearer, token-url: 'https://login.example.org/token', audience: 'https://other.example'",
             "for another audience",
         ),
+        (
+            "scheme: jwt-bearer, token-url: 'https://login.example.org/token', \
+             workload-identity: { token-files: [/a/], audiences: ['*'] }",
+            "without workload identity",
+        ),
+        (
+            "scheme: oauth2-client-credentials, token-url: 'https://login.example.org/{tenant}/token', \
+             federation: { token-files: [/a/], clients: ['*'] }",
+            "without federation",
+        ),
         ("scheme: keystone, url: 'https://evil.example/v3'", "keystone not for https://evil.example/v3"),
+        (
+            "scheme: keystone, url: 'https://login.example.org/v3', insecure: true",
+            "keystone not for insecure servers",
+        ),
         ("scheme: keystone", "not for the place that the Secret names"),
         ("scheme: aws-sigv4, services: [iam], regions: [eu-west-1]", "aws-sigv4 not for iam"),
         ("scheme: aws-sigv4, services: [ec2], regions: ['*']", "not for region *"),

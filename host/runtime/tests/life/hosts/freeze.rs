@@ -101,11 +101,13 @@ async fn after_an_outage_nothing_is_made_before_all_that_happened_is_known() {
 async fn an_api_server_that_answers_with_errors_only_counts_as_away() {
     let (stage, _host) = Stage::running_for(SECOND).await;
     for code in [401, 403, 500, 503] {
-        stage.wire.plan(
-            move |call: &Call| {
-                if call.name == "machinist-probe" { Handling::Refuse(code) } else { Handling::Pass }
-            },
-        );
+        stage.wire.plan(move |call: &Call| {
+            if ["machinist-probe", "machinist-freeze"].contains(&call.name.as_str()) {
+                Handling::Refuse(code)
+            } else {
+                Handling::Pass
+            }
+        });
         tokio::time::sleep(2 * MINUTE).await;
         let name = format!("b{code}");
         stage.add_machine(&name);
@@ -113,6 +115,36 @@ async fn an_api_server_that_answers_with_errors_only_counts_as_away() {
         stage.wire.heal();
         stage.until_running(&name).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_host_asks_each_server_once_in_a_while_and_with_one_request() {
+    let (stage, _host) = Stage::running_for(10 * MINUTE).await;
+    let asked = |name: &'static str| {
+        stage.wire.records(move |call: &Call| call.verb == "GET" && call.name == name).len()
+    };
+    let before = (asked("machinist-freeze"), asked("machinist-probe"));
+    tokio::time::sleep(10 * MINUTE).await;
+    let rounds = asked("machinist-freeze") - before.0;
+    assert!((10..=25).contains(&rounds), "{rounds} rounds in ten minutes");
+    assert_eq!(
+        asked("machinist-probe") - before.1,
+        rounds,
+        "the target cluster; the control cluster was asked"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_account_that_may_not_read_the_request_to_freeze_has_no_server_away() {
+    let (stage, _host) = Stage::running_for(SECOND).await;
+    stage.wire.plan(
+        |call: &Call| {
+            if call.name == "machinist-freeze" { Handling::Refuse(403) } else { Handling::Pass }
+        },
+    );
+    tokio::time::sleep(5 * MINUTE).await;
+    stage.add_machine("b");
+    stage.until_running("b").await;
 }
 
 #[tokio::test(start_paused = true)]

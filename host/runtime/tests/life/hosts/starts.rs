@@ -32,7 +32,9 @@ async fn a_start_waits_for_moments_and_not_for_seconds_when_its_first_requests_f
     let concerns: [(&str, Concerns); 5] = [
         ("listings", |call| call.verb == "LIST"),
         ("watches", |call| call.verb == "WATCH"),
-        ("whether the server is there", |call| call.name == "machinist-probe"),
+        ("whether the server is there", |call| {
+            ["machinist-probe", "machinist-freeze"].contains(&call.name.as_str())
+        }),
         ("reading Leases", |call| call.what == "leases" && call.verb == "GET"),
         ("writing Leases", |call| call.what == "leases" && call.verb != "GET"),
     ];

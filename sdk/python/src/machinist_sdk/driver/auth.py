@@ -28,13 +28,24 @@ def basic() -> dict[str, str]:
     return _mark("basic")
 
 
+def client_certificate() -> dict[str, str]:
+    """Shows the certificate of the Secret in TLS. The request must be over https."""
+    return _mark("client-certificate")
+
+
 def oauth2_client_credentials(*scopes: str) -> dict[str, str]:
-    """Adds a token that the host fetches for the client's name and secret. Scopes are optional."""
+    """Adds a token that the host fetches for a client. Scopes are optional.
+
+    The client proves itself by its secret, its certificate, or the token in a file, as the Secret has it.
+    """
     return _scoped("oauth2-client-credentials", scopes)
 
 
 def jwt_bearer(*scopes: str) -> dict[str, str]:
-    """Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google."""
+    """Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google.
+
+    If the Secret has an external account, the host shows the token in its file instead.
+    """
     return _scoped("jwt-bearer", scopes)
 
 

@@ -13,11 +13,11 @@ use machinist_plugin_host::testing::Refusal;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::auth::values;
-use super::server::{Seen, Server, ok, read_request, write_pieces};
-use super::{Answer, Call, Host, Method, Names, request};
+use crate::server::{Seen, Server, ok, read_request, write_pieces};
+use crate::{Answer, Call, Host, Method, Names, request};
 
 pub(crate) const CLIENT_SECRET: &str = "client~secret/0123456789+";
-pub(crate) const RSA_KEY: &str = include_str!("keys/rsa.pem");
+pub(crate) const RSA_KEY: &str = include_str!("../keys/rsa.pem");
 
 /// One of the schemes, as its driver, its operator and its token service have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

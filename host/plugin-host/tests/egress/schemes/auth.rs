@@ -12,9 +12,9 @@ use machinist_core::driver::SecretValues;
 use machinist_plugin_host::testing::{PlaceholderEncoding, Refusal};
 use wasmtime_wasi_http::Error as WasiError;
 
-use super::server::{Server, ok};
 use super::verify::verify;
-use super::{Call, Host, Method, Names, loopback, request};
+use crate::server::{Server, ok};
+use crate::{Call, Host, Method, Names, loopback, request};
 
 pub(crate) const ACCESS: &str = "AKIAIOSFODNN7EXAMPLE";
 pub(crate) const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
@@ -170,7 +170,7 @@ async fn a_mark_that_is_not_granted_is_refused_by_name() {
 async fn a_host_outside_of_the_grant_gets_no_signature() {
     let server = Server::http(|_| ok("")).await;
     let host = Host::new(&Names::default().with("a.test", &[&["127.0.0.1"]]));
-    let grants = format!("{}{AUTH}", super::named("a.test", server.port));
+    let grants = format!("{}{AUTH}", crate::named("a.test", server.port));
     let call = host.call_with(&grants, static_keys(), Duration::from_secs(20));
     let mut sent = marked(&server, "Action=A");
     *sent.uri_mut() = format!("http://a.test:{}/", server.port).parse().unwrap();

@@ -1,4 +1,13 @@
-//! `oauth2-client-credentials`: a token for a client's id and secret (RFC 6749, section 4.4).
+//! `oauth2-client-credentials`: a token for a client (RFC 6749, section 4.4), which proves itself by a secret, by an
+//! assertion that the host signs, or by a token in a file (RFC 7523, section 2.2).
+//!
+//! | module | has |
+//! | --- | --- |
+//! | `proof` | how a client proves itself |
+//! | `federation` | the grant of token files |
+
+mod federation;
+mod proof;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -14,11 +23,13 @@ use super::{
     AuthReason, Credential, CredentialSource, Lease, SchemeError, ServiceAnswer, ServiceRequest,
     TokenService, service_url,
 };
-use crate::auth::credential::SecretReader;
+use crate::auth::credential::{SecretReader, text};
 use crate::auth::grant::{not, unless};
 use crate::auth::oauth::{GrantedScopes, Scopes, TokenUrl, access_token, form_headers};
 use crate::target::Error;
 use crate::target::{Regions, RequestTarget};
+use federation::{FederationGrant, RawFederation};
+use proof::Proof;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -26,6 +37,7 @@ pub(crate) struct RawClientCredentials {
     token_url: String,
     scopes: Option<Vec<String>>,
     client_auth: Option<String>,
+    federation: Option<RawFederation>,
     #[serde(default)]
     keys: RawClientKeys,
 }
@@ -34,6 +46,7 @@ secret_keys! {
     ClientKeys, RawClientKeys {
         client_id: "client-id" = ["clientID", "clientId"],
         client_secret: "client-secret" = ["clientSecret"],
+        client_certificate: "client-certificate" = ["clientCertificate"],
     }
 }
 
@@ -42,6 +55,8 @@ pub(crate) struct ClientCredentialsGrant {
     token_url: TokenUrl,
     scopes: GrantedScopes,
     client_auth: ClientAuth,
+    /// For Secrets that name a token file.
+    federation: Option<FederationGrant>,
     keys: ClientKeys,
 }
 
@@ -81,23 +96,34 @@ impl AuthScheme for ClientCredentialsGrant {
             token_url: TokenUrl::of_field(&raw.token_url, at, "token-url")?,
             scopes: GrantedScopes::parse(raw.scopes, at)?,
             client_auth,
+            federation: raw
+                .federation
+                .map(|raw| FederationGrant::parse(raw, &format!("{at}.federation")))
+                .transpose()?,
             keys: ClientKeys::parse(raw.keys, at)?,
         })
     }
 
     fn used_keys(&self) -> Vec<&String> {
-        self.keys.used().into_iter().chain(self.token_url.keys()).collect()
+        let file = self.federation.iter().map(FederationGrant::used_key);
+        self.keys.used().into_iter().chain(self.token_url.keys()).chain(file).collect()
     }
 
     fn beyond(&self, ceiling: &Self) -> Option<String> {
         unless(self.token_url == ceiling.token_url, || not(&self.token_url))
             .or_else(|| unless(self.client_auth == ceiling.client_auth, || not(self.client_auth.name())))
             .or_else(|| self.scopes.beyond(&ceiling.scopes))
+            .or_else(|| match (&self.federation, &ceiling.federation) {
+                (None, _) => None,
+                (Some(_), None) => Some("without federation".to_owned()),
+                (Some(own), Some(wide)) => own.beyond(wide),
+            })
             .or_else(|| self.keys.beyond(&ceiling.keys))
     }
 
     fn summary(&self) -> String {
-        format!("by {}; {}", self.token_url, self.scopes.summary())
+        let files = self.federation.as_ref().map(FederationGrant::summary).unwrap_or_default();
+        format!("by {}; {}{files}", self.token_url, self.scopes.summary())
     }
 
     fn denial(&self, scopes: &Scopes) -> Option<AuthReason> {
@@ -110,13 +136,25 @@ impl AuthScheme for ClientCredentialsGrant {
         secret: SecretReader<'_>,
         _: &PluginName,
     ) -> Result<CredentialSource, SchemeError> {
-        Ok(CredentialSource::Service(Box::new(TokenClient {
-            target: self.token_url.target(secret)?,
-            id: secret.one(&self.keys.client_id)?,
-            secret: secret.one(&self.keys.client_secret)?,
-            scope: scopes.joined(),
-            auth: self.client_auth,
-        })))
+        let target = self.token_url.target(secret)?;
+        let id = secret.one(&self.keys.client_id)?;
+        let scope = scopes.joined();
+        let key = self.federation.as_ref().map(|granted| granted.used_key().as_str());
+        let key = key.unwrap_or(FederationGrant::TOKEN_FILE_KEY);
+        if let Some((_, path)) = secret.named(&[key.to_owned()]) {
+            let granted = self.federation.as_ref().ok_or(AuthReason::WebIdentity)?;
+            let path = text(&path).ok_or(AuthReason::Keys)?.to_string();
+            granted.check(&id)?;
+            let service = move |token| -> Box<dyn TokenService> {
+                Box::new(TokenClient { target, id, proof: Proof::Token(token), scope })
+            };
+            return Ok(CredentialSource::File(granted.exchange(path, Box::new(service))));
+        }
+        let proof = match secret.optional(&self.keys.client_certificate)? {
+            Some(pem) => Proof::Certificate(pem),
+            None => Proof::Secret(secret.one(&self.keys.client_secret)?, self.client_auth),
+        };
+        Ok(CredentialSource::Service(Box::new(TokenClient { target, id, proof, scope })))
     }
 }
 
@@ -124,9 +162,8 @@ impl AuthScheme for ClientCredentialsGrant {
 struct TokenClient {
     target: RequestTarget,
     id: Zeroizing<String>,
-    secret: Zeroizing<String>,
+    proof: Proof,
     scope: String,
-    auth: ClientAuth,
 }
 
 impl TokenService for TokenClient {
@@ -135,14 +172,16 @@ impl TokenService for TokenClient {
     }
 
     fn identity(&self) -> Vec<&[u8]> {
-        vec![self.id.as_bytes(), self.secret.as_bytes(), self.scope.as_bytes()]
+        vec![self.id.as_bytes(), self.proof.value().as_bytes(), self.scope.as_bytes()]
     }
 
     fn holder(&self) -> Holder {
-        Holder::of(&[service_url(&self.target).as_bytes(), self.id.as_bytes(), self.secret.as_bytes()])
+        // The token of a file is another one each hour.
+        let proof = if let Proof::Token(_) = self.proof { "" } else { self.proof.value() };
+        Holder::of(&[service_url(&self.target).as_bytes(), self.id.as_bytes(), proof.as_bytes()])
     }
 
-    fn request(&self, _: Timestamp, _: u128) -> Result<ServiceRequest, SchemeError> {
+    fn request(&self, now: Timestamp, nonce: u128) -> Result<ServiceRequest, SchemeError> {
         let mut headers = form_headers();
         let mut hidden = Vec::new();
         let mut form = Serializer::new(String::new());
@@ -150,19 +189,34 @@ impl TokenService for TokenClient {
         if !self.scope.is_empty() {
             form.append_pair("scope", &self.scope);
         }
-        match self.auth {
-            ClientAuth::Form => {
-                form.append_pair("client_id", &self.id).append_pair("client_secret", &self.secret);
+        let assertion = match &self.proof {
+            Proof::Secret(secret, ClientAuth::Form) => {
+                form.append_pair("client_id", &self.id).append_pair("client_secret", secret);
+                None
             }
             // Section 2.3.1: both are form-encoded first.
-            ClientAuth::Basic => {
+            Proof::Secret(secret, ClientAuth::Basic) => {
                 let encoded =
                     |text: &str| Zeroizing::new(byte_serialize(text.as_bytes()).collect::<String>());
-                let header = CredentialHeader::basic(&encoded(&self.id), &encoded(&self.secret))
-                    .ok_or(AuthReason::Keys)?;
+                let header =
+                    CredentialHeader::basic(&encoded(&self.id), &encoded(secret)).ok_or(AuthReason::Keys)?;
                 header.apply(&mut headers);
                 hidden.push(Zeroizing::new(header.hidden().to_vec()));
+                None
             }
+            Proof::Certificate(pem) => {
+                Some(proof::assertion(pem, &self.id, &service_url(&self.target), now, nonce)?)
+            }
+            Proof::Token(token) => Some(token.clone()),
+        };
+        if let Some(assertion) = assertion {
+            form.append_pair("client_id", &self.id)
+                .append_pair(
+                    "client_assertion_type",
+                    "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+                )
+                .append_pair("client_assertion", &assertion);
+            hidden.push(Zeroizing::new(assertion.as_bytes().to_vec()));
         }
         Ok(ServiceRequest { headers, body: Bytes::from(form.finish()), hidden })
     }

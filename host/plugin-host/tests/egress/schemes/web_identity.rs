@@ -12,9 +12,9 @@ use machinist_core::driver::SecretValues;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::auth::{marked, values};
-use super::server::{Seen, Server, ok, read_request, write_pieces};
 use super::verify::verify;
-use super::{Answer, Host, Names};
+use crate::server::{Seen, Server, ok, read_request, write_pieces};
+use crate::{Answer, Host, Names};
 
 const SESSION_SECRET: &str = "session/secret+0123456789";
 const SESSION_TOKEN: &str = "session//token==0123456789";

@@ -14,12 +14,12 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 use wasmtime_wasi_http::Error as WasiError;
 
-use super::Answer;
 use super::auth::values;
-use super::server::{Seen, Server, ok};
 use super::tokens::{CLIENT_SECRET, RSA_KEY, Scheme, TokenFixture, good_service, marked, service_account};
+use crate::Answer;
+use crate::server::{Seen, Server, ok};
 
-const P256_KEY: &str = include_str!("keys/p256.pem");
+const P256_KEY: &str = include_str!("../keys/p256.pem");
 
 /// The request to the service, and the answer to the driver.
 async fn asked(

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use super::server::Seen;
+use crate::server::Seen;
 
 /// The parts of a signature.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use machinist_plugin_host::testing::Refusal;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::auth::values;
-use super::server::{Seen, Server, ok};
-use super::{Call, Host, Method, Names, loopback, named, request};
+use crate::server::{Seen, Server, ok};
+use crate::{Call, Host, Method, Names, loopback, named, request};
 
 /// Keys of a Secret, or headers.
 type Pairs<'a> = &'a [(&'a str, &'a str)];
