@@ -46,8 +46,8 @@ export function clientCertificate() {
 }
 
 /**
- * Adds a token that the host fetches for a client, which proves itself by its secret, its certificate, or the token in a
- * file, as the Secret has it.
+ * Adds a token that the host fetches for a client, which proves itself by its secret, its certificate, or the token in
+ * a file, as the Secret has it.
  * @param {...string} scopes Optional.
  * @returns {Record<string, string>}
  */
@@ -56,8 +56,8 @@ export function oauth2ClientCredentials(...scopes) {
 }
 
 /**
- * Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google, or for the
- * token in a file of an external account.
+ * Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google, or for
+ * the token in a file of an external account.
  * @param {...string} scopes Optional.
  * @returns {Record<string, string>}
  */

@@ -23,7 +23,8 @@ pub(super) struct FederationGrant {
     token_file_key: String,
     /// The folders below which the file may lie; never empty.
     token_files: Vec<FilePrefix>,
-    /// The clients that a Secret may name. The token is the host's, so each client that trusts the host would accept it.
+    /// The clients that a Secret may name. The token is the host's, so each client that trusts the host would accept
+    /// it.
     clients: Vec<NamePattern>,
 }
 

@@ -18,7 +18,7 @@ use crate::auth::jwt::{Signer, UnusableKey};
 /// An assertion is used at once.
 const ASSERTION_LIFE: Duration = Duration::from_secs(600);
 
-/// What a client has.
+/// The thing that a client has.
 pub(super) enum Proof {
     Secret(Zeroizing<String>, ClientAuth),
     /// Certificate and private key, both in PEM, in one text.

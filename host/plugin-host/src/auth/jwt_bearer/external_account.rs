@@ -22,7 +22,7 @@ use crate::target::{Error, NamePattern, RequestTarget};
 const STS: &str = "https://sts.googleapis.com/v1/token";
 const SERVICE_ACCOUNTS: &str = "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/";
 const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
-/// The scope of a token that stands for a service account afterwards.
+/// The scope of a token with which the host asks for one of a service account.
 const CLOUD_PLATFORM: &str = "https://www.googleapis.com/auth/cloud-platform";
 /// Behind the name of a service account.
 const GENERATE: &str = ":generateAccessToken";
@@ -57,12 +57,12 @@ struct ExternalAccount {
     audience: String,
     subject_token_type: String,
     token_url: String,
-    credential_source: CredentialSource,
+    credential_source: TokenFileSource,
     service_account_impersonation_url: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct CredentialSource {
+struct TokenFileSource {
     file: String,
 }
 
@@ -199,7 +199,7 @@ fn is_account(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte))
 }
 
-/// A service account that the token stands for afterwards.
+/// A service account whose token the host asks for with the first one.
 #[derive(Clone)]
 struct Impersonated {
     target: RequestTarget,

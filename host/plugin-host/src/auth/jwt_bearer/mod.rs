@@ -1,5 +1,5 @@
-//! `jwt-bearer`: a token for an assertion that the host signs (RFC 7523). A Secret with an external account gets one for
-//! a token in a file instead (RFC 8693).
+//! `jwt-bearer`: a token for an assertion that the host signs (RFC 7523). A Secret with an external account gets one
+//! for a token in a file instead (RFC 8693).
 //!
 //! | module | has |
 //! | --- | --- |

@@ -25,13 +25,13 @@ use verifier::WithoutAuthority;
 #[derive(Clone)]
 pub(crate) struct SecretTls {
     client: Option<Arc<CertifiedKey>>,
-    trust: Trust,
+    trust: ServerTrust,
     digest: [u8; 32],
 }
 
 /// The servers that a Secret trusts.
 #[derive(Clone)]
-enum Trust {
+enum ServerTrust {
     /// Those that the system and the grants trust.
     Usual,
     /// Those with a certificate of these authorities, and no others.
@@ -96,12 +96,12 @@ impl SecretTls {
         let pinned = certificates(secret, keys.pinned)?.and_then(|all| all.into_iter().next());
         let authorities = certificates(secret, keys.authorities)?;
         let trust = match (pinned, authorities) {
-            _ if is_insecure(secret, keys)? => Trust::Anyone,
-            (Some(certificate), _) => Trust::Pinned(certificate),
-            (None, Some(authorities)) => Trust::Authorities(authorities),
-            (None, None) => Trust::Usual,
+            _ if is_insecure(secret, keys)? => ServerTrust::Anyone,
+            (Some(certificate), _) => ServerTrust::Pinned(certificate),
+            (None, Some(authorities)) => ServerTrust::Authorities(authorities),
+            (None, None) => ServerTrust::Usual,
         };
-        if client.is_none() && matches!(trust, Trust::Usual) {
+        if client.is_none() && matches!(trust, ServerTrust::Usual) {
             return Ok(None);
         }
         let lists = [keys.certificate, keys.key, keys.authorities, keys.pinned, keys.insecure];
@@ -129,15 +129,15 @@ impl SecretTls {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()?;
         let builder = match &self.trust {
-            Trust::Usual => builder.with_root_certificates(usual),
-            Trust::Authorities(authorities) => {
+            ServerTrust::Usual => builder.with_root_certificates(usual),
+            ServerTrust::Authorities(authorities) => {
                 let mut roots = RootCertStore::empty();
                 roots.add_parsable_certificates(authorities.iter().cloned());
                 builder.with_root_certificates(roots)
             }
-            Trust::Pinned(_) | Trust::Anyone => {
+            ServerTrust::Pinned(_) | ServerTrust::Anyone => {
                 let pinned = match &self.trust {
-                    Trust::Pinned(certificate) => Some(certificate.clone()),
+                    ServerTrust::Pinned(certificate) => Some(certificate.clone()),
                     _ => None,
                 };
                 let verifier = Arc::new(WithoutAuthority::new(pinned, &provider));

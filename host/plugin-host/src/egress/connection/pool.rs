@@ -1,7 +1,7 @@
 //! Connections that outlive a call. Plugins share none; neither do rules with different address classes, or a request
-//! could ride on a connection that its own rule would not have dialled. Nor do Secrets with certificates of their own: a
-//! connection shows one. Nor do calls that let others go first and those
-//! that do not: a connection computes where it was opened.
+//! could ride on a connection that its own rule would not have dialled. Secrets with certificates of their own share
+//! none, since a connection shows one. Nor do calls that let others go first and those that do not: a connection
+//! computes where it was opened.
 
 use std::collections::HashMap;
 use std::io;
@@ -72,8 +72,8 @@ impl Pool {
         }
     }
 
-    /// The connections of this plugin under these grants, with the TLS that a Secret asks for. Those of older grants go when they were not used for the
-    /// idle time-out, which has closed their connections by then.
+    /// The connections of this plugin under these grants, with the TLS that a Secret asks for. Those of older grants go
+    /// when they were not used for the idle time-out, which has closed their connections by then.
     pub(crate) fn client(
         &self,
         plugin: &PluginName,

@@ -17,7 +17,7 @@ const TOKEN: &str = "eyJhbGciOi.the-token-of-the-file.signature";
 const AUDIENCE: &str = "//iam.googleapis.com/projects/7/locations/global/workloadIdentityPools/p/providers/x";
 const ACCOUNT: &str = "machines@shop.iam.gserviceaccount.com";
 
-/// A host whose clock stands at noon, a folder with a token, a cloud, and a token service.
+/// A host whose clock says noon, a folder with a token, a cloud, and a token service.
 struct Files {
     folder: tempfile::TempDir,
     host: Host,
