@@ -123,7 +123,7 @@ pub(crate) struct Operation {
     pub(crate) is_done: bool,
     /// The number of the instance or disk.
     pub(crate) target_id: Option<u64>,
-    /// What the operation works on.
+    /// The name of the instance or disk.
     pub(crate) target: String,
     /// Code and message of the failure.
     pub(crate) error: Option<(String, String)>,

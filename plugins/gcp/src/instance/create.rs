@@ -63,7 +63,7 @@ impl Machines<'_> {
         }
         if !create.choices.contains(&zone) {
             // The class names other zones than the create that may have happened.
-            return self.settle(&create, &zone, state);
+            return self.settle(&create, &zone, &state);
         }
         self.insert(&create, &zone, state)
     }
@@ -75,12 +75,12 @@ impl Machines<'_> {
             Ok(operation) => self.follow(create, zone, operation, state),
             Err(refused) if is_taken(&refused) => match self.settled(create, zone, &state)? {
                 Some(creation) => Ok(creation),
-                None => self.in_the_way(create, zone, refused, state),
+                None => self.in_the_way(create, zone, refused, &state),
             },
             // An earlier create with another class or other user data used the id.
-            Err(refused) if refused.message.contains(REQUEST_ID) => self.settle(create, zone, state),
+            Err(refused) if refused.message.contains(REQUEST_ID) => self.settle(create, zone, &state),
             Err(refused) if is_certain(&refused) && refused.is_of_zone => {
-                self.next_zone(create, zone, refused, state)
+                self.next_zone(create, zone, refused, &state)
             }
             Err(refused) => Err(known(refused, &state)),
         }
@@ -112,7 +112,7 @@ impl Machines<'_> {
         if is_taken(&refused) {
             return match self.settled(create, zone, &state)? {
                 Some(creation) => Ok(creation),
-                None => self.in_the_way(create, zone, refused, state),
+                None => self.in_the_way(create, zone, refused, &state),
             };
         }
         let found = self.gce.instance(zone, create.marks.name).map_err(|refused| known(refused, &state))?;
@@ -120,7 +120,7 @@ impl Machines<'_> {
             return Ok(self.here(&instance, state));
         }
         if refused.is_of_zone {
-            return self.next_zone(create, zone, refused, state);
+            return self.next_zone(create, zone, refused, &state);
         }
         Err(known(refused, &state.next_attempt()))
     }
@@ -131,7 +131,7 @@ impl Machines<'_> {
         create: &Create<'_>,
         zone: &str,
         refused: Refused,
-        state: Pending,
+        state: &Pending,
     ) -> Outcome<Creation> {
         let at = create.choices.iter().position(|known| known == zone).unwrap_or(0);
         let mut state = state.next_attempt();
@@ -158,8 +158,8 @@ impl Machines<'_> {
     }
 
     /// Goes on from a create of which it is not known whether it happened.
-    fn settle(&self, create: &Create<'_>, zone: &str, state: Pending) -> Outcome<Creation> {
-        if let Some(creation) = self.settled(create, zone, &state)? {
+    fn settle(&self, create: &Create<'_>, zone: &str, state: &Pending) -> Outcome<Creation> {
+        if let Some(creation) = self.settled(create, zone, state)? {
             return Ok(creation);
         }
         let mut state = state.next_attempt();
@@ -249,7 +249,7 @@ impl Machines<'_> {
         create: &Create<'_>,
         zone: &str,
         refused: Refused,
-        state: Pending,
+        state: &Pending,
     ) -> Outcome<Creation> {
         let state = state.next_attempt();
         let mut removed = 0;

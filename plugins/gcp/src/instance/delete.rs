@@ -14,7 +14,7 @@ use crate::instance::map;
 use crate::instance::marks::Marks;
 use crate::names::is_name;
 
-/// What the noted deletions have come to.
+/// The state of the deletions that earlier calls noted.
 enum Noted {
     None,
     Running,
@@ -103,10 +103,10 @@ impl Machines<'_> {
         let mut found = self.find(request, marks)?;
         if let Some(place) = request.machine.provider_id.as_deref().and_then(map::parts) {
             let is_known = |instance: &Instance| instance.zone == place.zone && instance.name == place.name;
-            if !found.iter().any(is_known) {
-                if let Look::Here(instance) = self.look_by_id(place.zone, place.name, marks)? {
-                    found.push(*instance);
-                }
+            if !found.iter().any(is_known)
+                && let Look::Here(instance) = self.look_by_id(place.zone, place.name, marks)?
+            {
+                found.push(*instance);
             }
         }
         for instance in &found {
@@ -115,22 +115,22 @@ impl Machines<'_> {
         let mut all: Vec<(String, u64, String)> =
             found.into_iter().map(|instance| (instance.zone, instance.id, instance.name)).collect();
         // Reads may be stale, orders are not. Without a read, only an instance that this driver has noted is its own.
-        if let (Some(zone), Some(id)) = (&state.zone, state.instance) {
-            if !all.iter().any(|(_, known, _)| *known == id) {
-                all.push((zone.clone(), id, marks.name.to_owned()));
-            }
+        if let (Some(zone), Some(id)) = (&state.zone, state.instance)
+            && !all.iter().any(|(_, known, _)| *known == id)
+        {
+            all.push((zone.clone(), id, marks.name.to_owned()));
         }
         Ok(all)
     }
 
     /// Whether Google works on an insert whose instance reads do not show yet.
     fn is_coming(&self, request: &Request, state: &mut Pending) -> Outcome<bool> {
-        if let (Some(zone), Some(name)) = (&state.zone, &state.insert) {
-            if self.gce.operation(zone, name)?.is_some_and(|operation| !operation.is_done) {
-                return Ok(true);
-            }
+        if let (Some(zone), Some(name)) = (&state.zone, &state.insert)
+            && self.gce.operation(zone, name)?.is_some_and(|operation| !operation.is_done)
+        {
+            return Ok(true);
         }
-        // What has an id has been there, and a name that Google does not take was never sent.
+        // A Machine with an id has had its instance, and a name that Google does not take was never sent.
         if request.machine.provider_id.is_some() || !is_name(&request.machine.name) {
             return Ok(false);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use gcp::wire::ApiError;
 use gcp::{Effect, Rule};
-use machinist_sdk::driver::{Creation, Deletion, Request};
+use machinist_sdk::driver::{Creation, Deletion, Request, VmState};
 use serde_json::json;
 
 use super::harness::{Harness, ZONE, forgotten, remember, request_of, spec_with};
@@ -14,7 +14,7 @@ use super::harness::{Harness, ZONE, forgotten, remember, request_of, spec_with};
 const MOMENTS: usize = 40;
 const CALLS: usize = 60;
 
-/// What the host does after a call.
+/// The fate of the host after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Host {
     /// It stores the answer.
@@ -32,12 +32,12 @@ fn live(harness: &Harness, host: Host, zones: &serde_json::Value) -> usize {
     let mut is_created = false;
     for _ in 0..CALLS {
         let stored = request.clone();
-        if let Ok(vm) = harness.status(&request) {
-            if vm.state == machinist_sdk::driver::VmState::Running {
-                request.machine.provider_id = Some(vm.provider_id);
-                is_created = true;
-                break;
-            }
+        if let Ok(vm) = harness.status(&request)
+            && vm.state == VmState::Running
+        {
+            request.machine.provider_id = Some(vm.provider_id);
+            is_created = true;
+            break;
         }
         match harness.driver().create(&request) {
             Ok(Creation::Created(vm)) => {

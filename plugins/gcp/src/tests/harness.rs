@@ -17,7 +17,7 @@ pub(super) const ENDPOINT: &str = "https://compute.googleapis.com";
 pub(super) const PROJECT: &str = "machinist-lab";
 pub(super) const ZONE: &str = "europe-west1-b";
 pub(super) const USER_DATA: &str = "#cloud-config\nwrite_files:\n- content: \"a secret of the machine\"\n";
-/// What the host would send for the mark of the driver.
+/// The mark that the driver puts on each request.
 const MARK: &str = "jwt-bearer; scope=https://www.googleapis.com/auth/compute";
 /// No test needs more calls for one step: the driver must not go round in circles.
 const ROUNDS: usize = 40;
@@ -225,8 +225,9 @@ pub(super) const IMAGE: &str = "projects/debian-cloud/global/images/family/debia
 /// Returns the class with other top-level fields.
 pub(super) fn spec_with(fields: Value) -> Value {
     let mut spec = spec();
-    for (name, value) in fields.as_object().expect("an object") {
-        spec[name] = value.clone();
+    let Value::Object(fields) = fields else { panic!("an object") };
+    for (name, value) in fields {
+        spec[name] = value;
     }
     spec
 }

@@ -2,7 +2,7 @@
 
 use crate::wire::{Answer, ApiError, Delivery};
 
-/// What happens to a request.
+/// The fault of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The cloud refuses it.

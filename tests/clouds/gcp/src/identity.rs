@@ -37,7 +37,7 @@ struct Pool {
     accounts: Vec<String>,
 }
 
-/// Who may get a token, and which tokens there are.
+/// Accounts and pools that may get a token, and the tokens that were issued.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
     /// RSA public keys (PKCS #1, DER) by the e-mail of the service account.

@@ -1,4 +1,4 @@
-//! What Google's document refuses, the cloud refuses, in Google's form.
+//! The cloud refuses all that Google's document refuses, in Google's form.
 
 use gcp::wire::{Answer, Request};
 use gcp::{Cloud, Config, Effect, Rule};

@@ -7,7 +7,7 @@ use crate::class::lenient::{Findings, Object};
 
 const SCRATCH: &str = "SCRATCH";
 
-/// What a disk is.
+/// The two kinds of disks that Google knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DiskKind {
     /// A local SSD with its interface. It goes with the instance.

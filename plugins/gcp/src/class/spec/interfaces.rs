@@ -13,7 +13,7 @@ pub(crate) struct Interface {
     pub(crate) subnetwork: String,
     pub(crate) has_external_ip: bool,
     pub(crate) is_dual_stack: bool,
-    /// What the class says of the stack.
+    /// The value in the class, which is sent as it is.
     pub(crate) stack_type: Option<String>,
     pub(crate) has_external_ipv6: bool,
     pub(crate) has_alias: bool,

@@ -23,7 +23,7 @@ pub(crate) struct Scheduling {
     pub(crate) automatic_restart: bool,
     pub(crate) preemptible: bool,
     pub(crate) provisioning_model: Option<String>,
-    /// What happens to a spot VM that is taken away.
+    /// The end of a spot VM that is taken away: stopped or deleted.
     pub(crate) termination_action: Option<String>,
 }
 

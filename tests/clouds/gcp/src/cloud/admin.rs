@@ -1,4 +1,4 @@
-//! What tests look at, plant and change by hand.
+//! Views of the cloud for tests, and changes by hand.
 
 use std::collections::BTreeMap;
 

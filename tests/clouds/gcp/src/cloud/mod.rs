@@ -7,7 +7,7 @@
 //! | `instances` | the other methods of instances, and their disks |
 //! | `operations` | operations that take time and fail, and request ids |
 //! | `listing` | filters and pages |
-//! | `admin` | what tests look at, plant and change by hand |
+//! | `admin` | views of the cloud for tests, and changes by hand |
 
 mod admin;
 mod config;

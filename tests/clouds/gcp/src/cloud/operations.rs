@@ -6,7 +6,7 @@ use super::{Cloud, Key, ROOT, timestamp};
 use crate::discovery::{Call, full_match};
 use crate::wire::ApiError;
 
-/// What an operation does at its end.
+/// The effect of an operation at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Insert(Key),
@@ -228,7 +228,7 @@ impl Cloud {
     }
 }
 
-/// What a request id stands for.
+/// The request that an id stands for, without the id itself.
 fn question(call: &Call<'_>, body: &Value) -> Value {
     let parameters: Vec<_> =
         call.parameters.iter().filter(|(name, _)| *name != "requestId" && *name != "fields").collect();

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Api;
 
-/// Who wrote the JSON.
+/// The author of the JSON.
 #[derive(Clone, Copy, Debug)]
 pub enum Direction<'a> {
     /// A client, for this method: no field of the server, all fields that the method requires.
