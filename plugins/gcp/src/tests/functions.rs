@@ -12,11 +12,12 @@ fn the_driver_describes_itself() {
     let host = MockHost::answering([]);
     let about = host.driver::<GcpDriver>().describe();
     assert_eq!((about.name.as_str(), about.providers.as_slice()), ("gcp", ["GCP".to_owned()].as_slice()));
-    assert!(
-        about
-            .capabilities
-            .contains(Capabilities::IDEMPOTENCY_KEY | Capabilities::LISTING | Capabilities::INITIALIZE)
-    );
+    let all = Capabilities::STATUS
+        | Capabilities::INITIALIZE
+        | Capabilities::LISTING
+        | Capabilities::VOLUME_IDS
+        | Capabilities::IDEMPOTENCY_KEY;
+    assert_eq!(about.capabilities, all);
     assert_eq!(about.hosts, ["compute.googleapis.com", "oauth2.googleapis.com"]);
     let schema: Value = serde_json::from_str(&about.class_schema.unwrap()).unwrap();
     assert!(schema["properties"]["zones"].is_object());

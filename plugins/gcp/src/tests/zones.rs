@@ -4,7 +4,7 @@ use gcp::Effect;
 use machinist_sdk::driver::{Code, Creation, Request};
 use serde_json::json;
 
-use super::harness::{Harness, ZONE, class, forgotten, remember, request, request_of, spec, spec_with};
+use super::harness::{Harness, ZONE, class, forgotten, remember, request_of, spec, spec_with};
 use crate::gce::pending::Pending;
 
 /// A class with a further zone of its own; the host names another one and one of another region.
@@ -138,7 +138,7 @@ fn a_class_in_a_failure_domain_has_one_zone() {
     let mut request = request_of(1, &placed);
     assert_eq!(harness.create(&mut request).unwrap().failure_domain.as_deref(), Some("europe-west1-e"));
     for nowhere in ["us-central1-a", "europe-west1", "nowhere-9z", "", "europe-west1-b/x"] {
-        let failure = harness.driver().place(&request(1).class, nowhere).unwrap_err();
+        let failure = harness.driver().place(&three_zones().class, nowhere).unwrap_err();
         assert_eq!((failure.code, failure.terminal), (Code::InvalidArgument, true), "{nowhere}");
     }
     let warnings = harness.driver().validate_class(&three_zones().class).unwrap();
