@@ -234,6 +234,45 @@ fn missing_credentials_and_projects_are_named_and_nothing_is_sent() {
 }
 
 #[test]
+fn a_class_that_names_what_google_lacks_is_refused_with_googles_words() {
+    let disks =
+        |image: &str, kind: &str| json!({ "disks": [{ "boot": true, "image": image, "type": kind }] });
+    let nic = |subnetwork: &str| json!({ "networkInterfaces": [{ "subnetwork": subnetwork }] });
+    for (fields, code, words) in [
+        (json!({ "zone": "europe-west1-z" }), Code::InvalidArgument, "Unknown zone"),
+        (json!({ "region": "us-east1" }), Code::InvalidArgument, "subnetwork resource cannot be found"),
+        (json!({ "machineType": "n9-none" }), Code::ResourceExhausted, "does not exist in zone"),
+        (disks("projects/x/global/images/y", "pd-ssd"), Code::InvalidArgument, "images/y' was not found"),
+        (disks(super::harness::IMAGE, "floppy"), Code::InvalidArgument, "diskType resource cannot be found"),
+        (nic("none"), Code::InvalidArgument, "subnetwork resource cannot be found"),
+        (
+            json!({ "gpu": { "acceleratorType": "none", "count": 1 } }),
+            Code::InvalidArgument,
+            "does not exist",
+        ),
+    ] {
+        let harness = Harness::new();
+        let failure = harness.create(&mut request_of(1, &spec_with(fields.clone()))).unwrap_err();
+        assert_eq!(failure.code, code, "{fields}: {}", failure.message);
+        assert_eq!(failure.terminal, code == Code::InvalidArgument, "{fields}");
+        assert!(failure.message.contains(words), "{fields}: {}", failure.message);
+        assert!(!failure.may_have_happened);
+        assert!(harness.cloud(|cloud| cloud.is_empty()), "{fields}");
+    }
+}
+
+#[test]
+fn a_token_that_ended_is_replaced_once() {
+    let harness = Harness::new();
+    let mut first = request(1);
+    harness.create(&mut first).unwrap();
+    harness.cloud(|cloud| cloud.identity.revoke_all());
+    harness.sent();
+    harness.status(&first).unwrap();
+    assert_eq!(harness.sent(), ["instances.get", "instances.get"]);
+}
+
+#[test]
 fn the_class_names_the_project_before_secret_and_settings() {
     let harness = Harness::new().settings(&json!({ "project": "somewhere-else" }));
     assert_eq!(harness.create(&mut request(1)).unwrap_err().code, Code::PermissionDenied);
