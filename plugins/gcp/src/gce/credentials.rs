@@ -19,7 +19,7 @@ pub(crate) const MOST_USER_DATA_BYTES: u64 = 256 * 1024;
 pub(crate) struct UserData {
     /// The key of the metadata.
     pub(crate) key: &'static str,
-    /// Stands for the data, as the inside of a JSON string. Empty: there is none.
+    /// The placeholder of the data, as the inside of a JSON string. Empty: there is none.
     pub(crate) placeholder: String,
 }
 

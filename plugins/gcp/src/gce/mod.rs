@@ -128,7 +128,7 @@ impl<'a> Gce<'a> {
         self.all(&listing, |value| answer::aggregated(value, "disks", Disk::parse))
     }
 
-    /// Creates an instance. The same request id always stands for the same operation.
+    /// Creates an instance. The same request id always means the same operation.
     pub(crate) fn insert(&self, zone: &str, request_id: &str, body: &Value) -> Result<Operation, Refused> {
         let query = vec![("requestId", request_id.to_owned())];
         let path = format!("zones/{zone}/instances");

@@ -63,7 +63,7 @@ impl Machines<'_> {
         }
         if !create.choices.contains(&zone) {
             // The class names other zones than the create that may have happened.
-            return self.settle(&create, &zone, &state);
+            return self.resolve(&create, &zone, &state);
         }
         self.insert(&create, &zone, state)
     }
@@ -73,12 +73,12 @@ impl Machines<'_> {
         let id = request_id(&create.request.idempotency_key, state.attempt);
         match self.gce.insert(zone, &id, &body) {
             Ok(operation) => self.follow(create, zone, operation, state),
-            Err(refused) if is_taken(&refused) => match self.settled(create, zone, &state)? {
+            Err(refused) if is_taken(&refused) => match self.resolved(create, zone, &state)? {
                 Some(creation) => Ok(creation),
                 None => self.in_the_way(create, zone, refused, &state),
             },
             // An earlier create with another class or other user data used the id.
-            Err(refused) if refused.message.contains(REQUEST_ID) => self.settle(create, zone, &state),
+            Err(refused) if refused.message.contains(REQUEST_ID) => self.resolve(create, zone, &state),
             Err(refused) if is_certain(&refused) && refused.is_of_zone => {
                 self.next_zone(create, zone, refused, &state)
             }
@@ -110,7 +110,7 @@ impl Machines<'_> {
     /// The insert has failed. Only if Google shows no instance, there is none for certain.
     fn failed(&self, create: &Create<'_>, zone: &str, refused: Refused, state: Pending) -> Outcome<Creation> {
         if is_taken(&refused) {
-            return match self.settled(create, zone, &state)? {
+            return match self.resolved(create, zone, &state)? {
                 Some(creation) => Ok(creation),
                 None => self.in_the_way(create, zone, refused, &state),
             };
@@ -158,8 +158,8 @@ impl Machines<'_> {
     }
 
     /// Goes on from a create of which it is not known whether it happened.
-    fn settle(&self, create: &Create<'_>, zone: &str, state: &Pending) -> Outcome<Creation> {
-        if let Some(creation) = self.settled(create, zone, state)? {
+    fn resolve(&self, create: &Create<'_>, zone: &str, state: &Pending) -> Outcome<Creation> {
+        if let Some(creation) = self.resolved(create, zone, state)? {
             return Ok(creation);
         }
         let mut state = state.next_attempt();
@@ -174,7 +174,7 @@ impl Machines<'_> {
     }
 
     /// Returns what an earlier create has made, or Google works on. `None`: there is and comes nothing.
-    fn settled(&self, create: &Create<'_>, zone: &str, state: &Pending) -> Outcome<Option<Creation>> {
+    fn resolved(&self, create: &Create<'_>, zone: &str, state: &Pending) -> Outcome<Option<Creation>> {
         let name = create.marks.name;
         // The operation first: an insert that ends between both reads is seen by the second.
         let running = self.gce.running_insert(zone, name).map_err(|refused| known(refused, state))?;
@@ -227,7 +227,7 @@ impl Machines<'_> {
     fn here(&self, instance: &Instance, mut state: Pending) -> Creation {
         state.zone = Some(instance.zone.clone());
         match instance.status {
-            // The insert has not ended: it may still fail for want of capacity.
+            // The insert has not ended: it may still fail without capacity.
             InstanceStatus::Starting => self.in_progress(state, "Google starts the instance"),
             InstanceStatus::Stopping => progress(
                 &state,

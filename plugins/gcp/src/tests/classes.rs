@@ -153,13 +153,13 @@ fn a_class_without_what_every_instance_needs_is_refused() {
 
 #[test]
 fn what_has_no_effect_is_a_warning() {
-    let odd = spec_with(json!({
+    let unusual = spec_with(json!({
         "colour": "red",
         "tags": [],
         "labels": { "machinist-cluster": "other" },
         "scheduling": { "onHostMaintenance": "MIGRATE", "automaticRestart": true, "provisioningModel": "SPOT" },
     }));
-    let warnings = validate(&odd).unwrap();
+    let warnings = validate(&unusual).unwrap();
     for expected in [
         "colour is not a field",
         "no tag contains kubernetes-io-cluster-",

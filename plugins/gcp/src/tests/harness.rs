@@ -134,7 +134,7 @@ impl Harness {
         self.cloud(|cloud| cloud.vms())
     }
 
-    /// Creates as the host does: it stores each state, and waits as it is told.
+    /// Creates as the host does: it stores each state, and waits as the driver asks.
     pub(super) fn create(&self, request: &mut Request) -> Result<wit::Vm, Failure> {
         for _ in 0..ROUNDS {
             match self.driver().create(request) {

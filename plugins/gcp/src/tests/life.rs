@@ -61,9 +61,9 @@ fn an_id_of_another_place_is_not_believed() {
     assert_eq!(harness.status(&neighbour).unwrap_err().code, Code::NotFound);
     harness.delete(&mut neighbour).unwrap();
     assert_eq!(harness.vms().len(), 3);
-    for odd in ["aws:///eu-west-1/i-1", "", "gce:///a/b"] {
-        neighbour.machine.provider_id = Some(odd.to_owned());
-        assert_eq!(harness.status(&neighbour).unwrap_err().code, Code::NotFound, "{odd}");
+    for unusual in ["aws:///eu-west-1/i-1", "", "gce:///a/b"] {
+        neighbour.machine.provider_id = Some(unusual.to_owned());
+        assert_eq!(harness.status(&neighbour).unwrap_err().code, Code::NotFound, "{unusual}");
     }
 }
 

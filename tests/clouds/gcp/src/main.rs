@@ -18,7 +18,7 @@ struct Options {
     /// Milliseconds that an operation takes
     #[arg(long, default_value_t = 200)]
     operation_ms: u64,
-    /// A profile of the conformance kit, in which SERVICE_ACCOUNT stands for the JSON of a service account
+    /// A profile of the conformance kit, in which SERVICE_ACCOUNT is replaced by the JSON of a service account
     #[arg(long, requires = "filled")]
     profile: Option<PathBuf>,
     /// Where the profile with the service account is written

@@ -1,4 +1,4 @@
-//! Google's own Python client talks to the cloud: the second witness that requests and answers are Google's.
+//! Google's own Python client talks to the cloud, which shows that its requests and answers are Google's.
 
 use std::fs;
 use std::path::{Path, PathBuf};

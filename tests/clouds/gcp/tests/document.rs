@@ -175,7 +175,7 @@ fn an_operation_takes_time_and_shows_its_instance_when_it_begins() {
 }
 
 #[test]
-fn a_request_id_stands_for_one_operation() {
+fn a_request_id_means_one_operation() {
     let mut lab = Lab::new();
     let first = lab.insert(&id(1), &instance("vm-1")).value();
     assert_eq!(lab.insert(&id(1), &instance("vm-1")).value()["name"], first["name"]);
@@ -263,7 +263,7 @@ fn listings_have_pages_filters_and_masks() {
 }
 
 #[test]
-fn quotas_stock_outs_and_tokens_are_those_of_google() {
+fn quotas_capacity_and_tokens_are_those_of_google() {
     let mut lab = Lab::new();
     lab.cloud.config.most_instances = 0;
     let operation = |lab: &mut Lab, number: u32| {

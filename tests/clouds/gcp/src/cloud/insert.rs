@@ -14,7 +14,7 @@ const LABEL_VALUE: &str = "[\\p{Ll}\\p{Lo}\\p{N}_-]{0,63}";
 const METADATA_KEY: &str = "[a-zA-Z0-9-_]{1,128}";
 const MOST_VALUE_BYTES: usize = 262_144;
 const MOST_METADATA_BYTES: usize = 524_288;
-const STOCK_OUT: &str = "ZONE_RESOURCE_POOL_EXHAUSTED";
+const NO_CAPACITY: &str = "ZONE_RESOURCE_POOL_EXHAUSTED";
 
 impl Cloud {
     pub(super) fn insert(&mut self, call: &Call<'_>, body: &Value) -> Outcome {
@@ -62,7 +62,7 @@ impl Cloud {
                      request.  Try a different zone, or try again later.",
                     self.config.project
                 );
-                (STOCK_OUT.to_owned(), text)
+                (NO_CAPACITY.to_owned(), text)
             })
         });
         match failure {

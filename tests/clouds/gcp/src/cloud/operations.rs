@@ -228,7 +228,7 @@ impl Cloud {
     }
 }
 
-/// The request that an id stands for, without the id itself.
+/// The request that belongs to an id, without the id itself.
 fn question(call: &Call<'_>, body: &Value) -> Value {
     let parameters: Vec<_> =
         call.parameters.iter().filter(|(name, _)| *name != "requestId" && *name != "fields").collect();

@@ -66,7 +66,7 @@ instances = compute.instances()
 request_id = str(uuid.uuid4())
 first = instances.insert(project=PROJECT, zone=ZONE, body=body, requestId=request_id).execute()
 again = instances.insert(project=PROJECT, zone=ZONE, body=body, requestId=request_id).execute()
-assert first["name"] == again["name"], "a request id stands for one operation"
+assert first["name"] == again["name"], "a request id means one operation"
 assert "error" not in finished(first)
 
 machine = instances.get(project=PROJECT, zone=ZONE, instance="by-hand").execute()
