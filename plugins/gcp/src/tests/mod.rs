@@ -2,6 +2,7 @@
 //!
 //! | module | what it tests |
 //! | --- | --- |
+//! | `grants` | the shipped grants are those that the driver needs |
 //! | `harness` | a cloud, a clock, and the functions that tests use |
 //! | `classes` | classes that the driver accepts and refuses; fixtures of real-looking ones |
 //! | `bodies` | the body of a new instance |
@@ -20,6 +21,7 @@ mod crashes;
 mod creation;
 mod failures;
 mod functions;
+mod grants;
 mod harness;
 mod life;
 mod properties;
