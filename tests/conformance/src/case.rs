@@ -121,9 +121,12 @@ impl Case {
     }
 
     pub(crate) fn machine(&self, name: &str) -> Machine {
+        let uid = uid(&self.cluster, name);
+        // In some clouds a name belongs to one VM, and checks with clusters of their own run at the same time.
+        let digits: String = uid.chars().take(8).collect();
         Machine {
-            name: format!("worker-{name}"),
-            uid: uid(&self.cluster, name),
+            name: format!("worker-{name}-{digits}"),
+            uid,
             provider_id: None,
             state: None,
             spec: self.profile().class.valid.clone(),

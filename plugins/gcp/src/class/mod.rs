@@ -1,0 +1,15 @@
+//! The operator's input: `providerSpec` of a class, zones, volumes; and the resources of its Nodes.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `spec` | the fields of a class: MCM's providerSpec for GCP |
+//! | `lenient` | reads JSON as leniently as Go's `encoding/json`, and collects all problems |
+//! | `zone` | the zones of a class: the failure domains of its instances |
+//! | `volume` | Google's ids of persistent volumes |
+//! | `resources` | the resources of a Node of a class: those of its machine type |
+
+pub(crate) mod lenient;
+pub(crate) mod resources;
+pub(crate) mod spec;
+pub(crate) mod volume;
+pub(crate) mod zone;
