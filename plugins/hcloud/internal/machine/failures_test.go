@@ -174,8 +174,7 @@ func TestAnswersThatAreNotTheAPIsAreErrorsAndNeverAnAbsence(test *testing.T) {
 	server := `{"id": 1, "name": "a", "status": "running", "location": {"id": 3, "name": "hel1"}}`
 	lists := `{"servers": [], "images": [], "ssh_keys": [], "server_types": [], "floating_ips": []`
 	for _, body := range []string{
-		"", "{", "null", "{}", "7", "[]", `{"servers": 1}`, `{"servers": []}`, lists + `}`, lists + `, "meta": {}}`,
-		lists + `, "meta": {"pagination": {"page": 1, "next_page": 1}}}`, `{"servers": [{"id": 0}], "meta": {"pagination": {"page": 1}}}`,
+		"", "{", "null", "{}", "7", "[]", `{"servers": 1}`, `{"servers": []}`, lists + `}`, lists + `, "meta": {}}`, `{"servers": [{"id": 0}], "meta": {"pagination": {"page": 1}}}`,
 		`{"server": ` + server + `, "servers": [` + server + `], "meta": {"pagination": {"page": 1}}}`, deep, "\x00\xff",
 	} {
 		for _, contentType := range []string{"application/json", ""} {
@@ -193,6 +192,17 @@ func TestAnswersThatAreNotTheAPIsAreErrorsAndNeverAnAbsence(test *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestAListThatRepeatsAPageEndsWithAnError(test *testing.T) {
+	body := `{"servers": [], "floating_ips": [], "meta": {"pagination": {"page": 1, "next_page": 1}}}`
+	fixture := newLie(test, &driver.HTTPAnswer{Status: 200, Header: driver.Header{}, Body: []byte(body)})
+	for _, err := range []error{
+		second(fixture.driver.GetStatus(request(1, nil))), second(fixture.driver.Delete(request(1, nil))),
+		second(fixture.driver.List(request(1, nil).Class, "c1", "")),
+	} {
+		fixture.check(strings.Contains(fixture.fails(driver.Internal, err).Message, "repeats a page"))
 	}
 }
 

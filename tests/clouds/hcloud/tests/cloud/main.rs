@@ -72,8 +72,10 @@ fn server(name: &str, changes: Value) -> Value {
         "name": name, "server_type": "cx23", "image": 114_690_387, "location": "hel1", "ssh_keys": [2_323],
         "labels": { "machinist.dev/machine-uid": name },
     });
-    for (key, value) in changes.as_object().into_iter().flatten() {
-        body[key] = value.clone();
+    if let Value::Object(changes) = changes {
+        for (key, value) in changes {
+            body[key] = value;
+        }
     }
     body
 }

@@ -52,7 +52,7 @@ fn run(command: &mut Command) {
 fn hetzners_own_client_for_python_finds_everything_as_it_expects_it() {
     let options = Options { action_time: Duration::from_millis(100), ..Options::default() };
     let cloud = Hetzner::start(options.clone()).expect("a cloud");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cloud/witness.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cloud/python_client.py");
     run(Command::new(python()).arg("-I").arg(script).args([
         cloud.url(),
         options.token,

@@ -38,9 +38,9 @@ group = client.placement_groups.get_by_name("spread")
 assert {location.name for location in client.locations.get_all()} == {"fsn1", "nbg1", "hel1", "ash"}
 
 # The life of a server.
-labels = {"machinist.dev/cluster": "witness", "machinist.dev/machine-uid": "uid-1"}
+labels = {"machinist.dev/cluster": "python", "machinist.dev/machine-uid": "uid-1"}
 response = client.servers.create(
-    name="witness-1", server_type=kind, image=image, ssh_keys=[key], networks=[network], firewalls=[firewall],
+    name="python-1", server_type=kind, image=image, ssh_keys=[key], networks=[network], firewalls=[firewall],
     placement_group=group, location=Location(name="hel1"), user_data='#cloud-config\n# "quoted"\n', labels=labels,
     public_net=ServerCreatePublicNetwork(enable_ipv4=True, enable_ipv6=False),
 )
@@ -55,24 +55,24 @@ assert server.private_net[0].network.id == network.id and server.public_net.ipv6
 assert server.placement_group.id == group.id and server.public_net.firewalls[0].firewall.id == firewall.id
 
 # The name is taken, in the whole project.
-again = lambda: client.servers.create(name="witness-1", server_type=ServerType(name="cx23"), image=Image(name="debian-12"))
+again = lambda: client.servers.create(name="python-1", server_type=ServerType(name="cx23"), image=Image(name="debian-12"))
 refused("uniqueness_error", again)
 
 # A Floating IP belongs to a server, and its own deletion removes it.
-address = client.floating_ips.create(type="ipv4", name="pool-witness-1-ipv4", server=server, labels=labels)
+address = client.floating_ips.create(type="ipv4", name="pool-python-1-ipv4", server=server, labels=labels)
 address.action.wait_until_finished(max_retries=200)
-assert client.floating_ips.get_by_name("pool-witness-1-ipv4").server.id == server.id
+assert client.floating_ips.get_by_name("pool-python-1-ipv4").server.id == server.id
 assert [found.id for found in client.servers.get_by_id(server.id).public_net.floating_ips] == [address.floating_ip.id]
 client.floating_ips.delete(address.floating_ip)
 assert client.floating_ips.get_all() == []
 
 # Labels, pages, selectors.
 for number in range(2, 6):
-    client.servers.create(name=f"witness-{number}", server_type=ServerType(name="cx23"), image=Image(name="debian-12"))
+    client.servers.create(name=f"python-{number}", server_type=ServerType(name="cx23"), image=Image(name="debian-12"))
 assert len(client.servers.get_all()) == 5
 page = client.servers.get_list(page=2, per_page=2)
 assert len(page.servers) == 2 and page.meta.pagination.next_page == 3 and page.meta.pagination.total_entries == 5
-assert [found.name for found in client.servers.get_all(label_selector="machinist.dev/cluster==witness")] == ["witness-1"]
+assert [found.name for found in client.servers.get_all(label_selector="machinist.dev/cluster==python")] == ["python-1"]
 assert client.servers.get_all(label_selector="!machinist.dev/cluster,x") == []
 client.servers.update(server, labels={**labels, "x": "y"})
 assert client.servers.get_by_id(server.id).labels["x"] == "y"
@@ -107,4 +107,4 @@ for found in client.servers.get_all():
     action.wait_until_finished(max_retries=200)
     refused("not_found", lambda: client.servers.get_by_id(found.id))
 assert client.servers.get_all() == []
-print("witnessed")
+print("done")
