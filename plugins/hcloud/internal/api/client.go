@@ -18,7 +18,6 @@ import (
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 
 	"github.com/machinist-dev/machinist/sdk/go/driver"
-	"github.com/machinist-dev/machinist/sdk/go/driver/httpclient"
 )
 
 const (
@@ -51,7 +50,7 @@ func Open(host *driver.Host) (*Cloud, error) {
 			Message: "the MachineClass's Secret has an empty token: write an API token of the project"}
 	}
 	client := &http.Client{
-		Transport:     checked{httpclient.Transport(host, driver.Limits{})},
+		Transport:     checked{host},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	library := hcloud.NewClient(

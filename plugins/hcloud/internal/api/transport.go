@@ -7,8 +7,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/machinist-dev/machinist/sdk/go/driver"
+	"github.com/machinist-dev/machinist/sdk/go/driver/httpclient"
 )
 
 // An answer that is not the API's, and its cause. The library would accept some of them: an empty object as a list
@@ -24,13 +26,23 @@ func (err *notTheAPIs) Error() string { return "the answer " + err.what }
 
 // Sends the library's requests through the host, with the mark by which the host adds the token, and checks each answer
 // before the library reads it.
-type checked struct{ host http.RoundTripper }
+type checked struct{ host *driver.Host }
+
+const (
+	// The longest time of one request.
+	longestAnswer = 30 * time.Second
+	// Left of the call after a request without an answer, so that the call can say so: the library, compiled to
+	// WebAssembly, takes its time. With less left, a request gets the shortest time.
+	reserve        = 750 * time.Millisecond
+	shortestAnswer = 100 * time.Millisecond
+)
 
 // RoundTrip returns the errors of the host unchanged.
 func (of checked) RoundTrip(request *http.Request) (*http.Response, error) {
 	marked := request.Clone(request.Context())
 	marked.Header.Set(driver.AuthHeader, driver.AuthBearer)
-	response, err := of.host.RoundTrip(marked)
+	limits := driver.Limits{Answer: min(longestAnswer, max(of.host.Remaining()-reserve, shortestAnswer))}
+	response, err := httpclient.Transport(of.host, limits).RoundTrip(marked)
 	if err != nil {
 		return nil, err
 	}

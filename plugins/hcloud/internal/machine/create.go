@@ -91,31 +91,38 @@ func (of machines) taken(request driver.Request, marks marks, noted state) (driv
 	if err != nil {
 		return nil, inDoubt(err)
 	}
+	var other *hcloud.Server
 	for _, server := range named {
-		if server.Name != marks.name {
-			continue
-		}
 		uid, hasUID := server.Labels[uidLabel]
-		owner := marks.ownerOf(server)
+		isOwn := marks.ownerOf(server) == own && (!hasUID || uid == marks.uid)
 		switch {
-		case owner == nobody:
-			return nil, marks.ofNobody(server)
-		case owner == otherCluster && uid == marks.uid:
-			return nil, ofAnotherCluster(server)
-		case owner == own && (!hasUID || uid == marks.uid) && server.Status != hcloud.ServerStatusDeleting:
+		case server.Name != marks.name:
+		case isOwn && server.Status != hcloud.ServerStatusDeleting:
 			of.host.Log().Info("server of an earlier create found", "server", fmt.Sprint(server.ID))
 			noted.Server, noted.Found = server.ID, true
 			return of.judge(request, server, nil, noted)
-		case server.Status == hcloud.ServerStatusDeleting:
-			return nil, inTime(driver.Aborted, fmt.Sprintf("the server %d of this name is being deleted", server.ID))
+		default:
+			other = server
 		}
-		return nil, nameTaken(server)
+	}
+	if other != nil {
+		return nil, nameTaken(other, marks)
 	}
 	return nil, inDoubt(inTime(driver.Aborted,
 		"a server of this Machine's name exists, and Hetzner does not show it yet; if this lasts, look for it in the console"))
 }
 
-func nameTaken(server *hcloud.Server) error {
+// Returns the error for a name whose server does not serve this Machine. Nothing of the Machine's was created.
+func nameTaken(server *hcloud.Server, marks marks) error {
+	owner := marks.ownerOf(server)
+	switch {
+	case owner == nobody:
+		return marks.ofNobody(server)
+	case owner == otherCluster && server.Labels[uidLabel] == marks.uid:
+		return ofAnotherCluster(server)
+	case server.Status == hcloud.ServerStatusDeleting:
+		return inTime(driver.Aborted, fmt.Sprintf("the server %d of this name is being deleted", server.ID))
+	}
 	return &driver.Error{
 		Code: driver.AlreadyExists,
 		Message: fmt.Sprintf("the server %d of cluster %s has this Machine's name, and names are unique in a project: delete it, or "+

@@ -85,11 +85,12 @@ func (of machines) reboot(request driver.Request) error {
 }
 
 // Finds the server by id, else by uid, else by name. An id that leads to another Machine's server leads nowhere; one
-// that leads to a server of another cluster, or without marks, is refused. Nil after a complete search.
+// that leads to a server of another cluster, or without marks, is refused. Nil after a complete search: an id that this
+// driver has noted and Hetzner does not know is one, since Hetzner gives no id twice.
 func (of machines) locate(request driver.Request, marks marks) (*hcloud.Server, error) {
 	if id := knownID(request); id != 0 {
 		server, seen, err := of.look(id, marks)
-		if err != nil || seen == here {
+		if err != nil || seen == here || (seen == unseen && id == launchedID(request)) {
 			return server, err
 		}
 	}

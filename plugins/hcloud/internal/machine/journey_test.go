@@ -267,6 +267,9 @@ func TestJourneyWithEachRequestDisturbedOnce(test *testing.T) {
 		"lost-request", "lost-answer", "half-answer", "cut-json", "error", "error-after-work", "conflict", "throttle", "html",
 		"html-after-work",
 	}
+	if chosen := os.Getenv("HETZNER_TESTS_EFFECTS"); chosen != "" {
+		effects = strings.Split(chosen, ",")
+	}
 	of := newRemote(test)
 	of.journey("counted", everything, false)
 	count := of.requests

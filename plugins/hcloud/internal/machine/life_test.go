@@ -206,7 +206,13 @@ func TestADeletionSendsTwoRequestsAndMayBeRepeated(test *testing.T) {
 	seen, err := fixture.driver.GetStatus(asked)
 	fixture.check(err == nil && seen.State == driver.VMStopping, seen, err)
 	fixture.cloud.complete()
+	fixture.requests()
 	fixture.fails(driver.NotFound, second(fixture.driver.GetStatus(asked)))
+	fixture.check(len(fixture.requests()) == 1)
+	// An id that the driver has not noted proves less.
+	asked.Machine.LastKnownState = ""
+	fixture.fails(driver.NotFound, second(fixture.driver.GetStatus(asked)))
+	fixture.check(len(fixture.requests()) == 3)
 	fixture.ok(second(fixture.driver.Delete(asked)))
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn of(status: u16, body: &impl Serialize) -> Self {
         let mut body = serde_json::to_value(body).unwrap_or_default();
-        whole_numbers(&mut body);
+        complete(&mut body);
         Self { status, body: body.to_string().into(), left: None }
     }
 
@@ -28,12 +28,24 @@ impl Answer {
     }
 }
 
-/// Writes whole numbers without a fraction, as the API does: the crate has a floating-point number for the size of a
-/// disk, and Hetzner's client for Go an integer.
-fn whole_numbers(value: &mut Value) {
+/// Changes a value where the API is newer or stricter than the crate's types. Hetzner's own clients need both: whole
+/// numbers have no fraction, since the client for Go reads the size of a disk as an integer, and the locations of a
+/// server type say whether it can be had there.
+fn complete(value: &mut Value) {
     match value {
-        Value::Array(values) => values.iter_mut().for_each(whole_numbers),
-        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
+        Value::Array(values) => values.iter_mut().for_each(complete),
+        Value::Object(fields) => {
+            if fields.contains_key("cpu_type")
+                && let Some(locations) = fields.get_mut("locations").and_then(Value::as_array_mut)
+            {
+                for location in locations {
+                    let is_there = location["deprecation"].is_null();
+                    location["available"] = Value::from(is_there);
+                    location["recommended"] = Value::from(is_there);
+                }
+            }
+            fields.values_mut().for_each(complete);
+        }
         Value::Number(number) => {
             #[expect(clippy::cast_possible_truncation, reason = "sizes of disks and memory, and coordinates")]
             if let Some(float) = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0) {
