@@ -76,8 +76,8 @@ func (of *Cloud) Reset(id int64) error {
 	return failed(of.changes("reset the server"), err)
 }
 
-// Actions returns these actions. Actions that Hetzner does not know any more are left out. Unlike every other list, this
-// one has no pages.
+// Actions returns these actions. Actions that Hetzner does not know any more are left out. Unlike every other list,
+// this one has no pages.
 func (of *Cloud) Actions(ids []int64) ([]*hcloud.Action, error) {
 	if len(ids) == 0 {
 		return nil, nil

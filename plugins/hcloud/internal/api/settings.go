@@ -17,7 +17,8 @@ type Settings struct {
 	Endpoint string
 	// Host is the host of the endpoint, as grants name it.
 	Host string
-	// Adopt maps the mark of a cluster to the value of the label by which machine-controller-manager marked its servers.
+	// Adopt maps the mark of a cluster to the value of the label by which machine-controller-manager marked its
+	// servers.
 	Adopt map[string]string
 }
 

@@ -17,7 +17,8 @@ import (
 // without entries, and a list without the content type of JSON as its last page.
 type notTheAPIs struct {
 	answer *driver.HTTPAnswer
-	// True if the answer comes from something in between, or half of it is missing; false if the API breaks its promise.
+	// True if the answer comes from something in between, or half of it is missing; false if the API breaks its
+	// promise.
 	isForeign bool
 	what      string
 }

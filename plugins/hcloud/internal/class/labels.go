@@ -10,7 +10,8 @@ func IsLabelValue(text string) bool {
 	return text == "" || isName(text)
 }
 
-// isLabelKey reports whether Hetzner accepts a text as the key of a label: a name, after an optional domain and a slash.
+// isLabelKey reports whether Hetzner accepts a text as the key of a label: a name, after an optional domain and a
+// slash.
 func isLabelKey(text string) bool {
 	domain, name, hasDomain := strings.Cut(text, "/")
 	if !hasDomain {

@@ -29,8 +29,8 @@ func (of machines) delete(request driver.Request) (driver.Deletion, error) {
 		return nil, err
 	}
 	var orders orders
-	// The uids on the servers: a Machine that was restored from a backup has another one than its server and the server's
-	// Floating IP.
+	// The uids on the servers: a Machine that was restored from a backup has another one than its server and the
+	// server's Floating IP.
 	uids := []string{marks.uid}
 	var attached []int64
 	for _, server := range found {
@@ -56,8 +56,8 @@ func (of machines) delete(request driver.Request) (driver.Deletion, error) {
 	return orders.outcome(request)
 }
 
-// Returns the servers to delete. For a server that reads do not show, an entry with its id is enough: reads may be stale
-// and orders are not. Without a read, only a server that this driver has noted is its own.
+// Returns the servers to delete. For a server that reads do not show, an entry with its id is enough: reads may be
+// stale and orders are not. Without a read, only a server that this driver has noted is its own.
 func (of machines) toDelete(request driver.Request, marks marks) ([]*hcloud.Server, error) {
 	found, err := of.find(marks)
 	if err != nil {
@@ -80,16 +80,17 @@ func (of machines) toDelete(request driver.Request, marks marks) ([]*hcloud.Serv
 	return found, nil
 }
 
-// Reports whether a Floating IP may exist beside those that the server shows: one whose assignment was lost, or one of a
-// server that is gone. Only a Machine whose create noted that it asked for none, and whose class asks for none, has none.
+// Reports whether a Floating IP may exist beside those that the server shows: one whose assignment was lost, or one
+// of a server that is gone. Only a Machine whose create noted that it asked for none, and whose class asks for none,
+// has none.
 func mayHaveFloatingIP(request driver.Request) bool {
 	noted, isKnown := stateOf(request)
 	pool, isReadable := class.FloatingPool(request.Class)
 	return !isKnown || noted.Floating || !isReadable || pool != ""
 }
 
-// Returns the Machine's Floating IPs: those with its marks, and the one that the cluster adopts. An address that a server
-// shows and a search does not is read by its id: a search may be stale, and the address may be a stranger's.
+// Returns the Machine's Floating IPs: those with its marks, and the one that the cluster adopts. An address that a
+// server shows and a search does not is read by its id: a search may be stale, and the address may be a stranger's.
 func (of machines) floatingIPsOf(request driver.Request, marks marks, uids []string, attached []int64) ([]*hcloud.FloatingIP, error) {
 	var all []*hcloud.FloatingIP
 	take := func(addresses ...*hcloud.FloatingIP) {

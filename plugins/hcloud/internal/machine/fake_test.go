@@ -138,8 +138,8 @@ func second[First any](_ First, err error) error { return err }
 
 type object map[string]any
 
-// Hetzner's API as far as the driver's tests need it, without time: actions end when the test lets them. The whole cloud
-// is in tests/clouds/hcloud.
+// Hetzner's API as far as the driver's tests need it, without time: actions end when the test lets them. The whole
+// cloud is in tests/clouds/hcloud.
 type fakeCloud struct {
 	servers, addresses, actions []object
 	lastID                      int

@@ -13,8 +13,8 @@ import (
 // The most user data that Hetzner accepts, as it is sent.
 const userDataBytes = 32 << 10
 
-// Returns a placeholder for the user data: as it is, since not every program of an image decodes base64; in base64 if it
-// is not Unicode, since JSON cannot hold it otherwise.
+// Returns a placeholder for the user data: as it is, since not every program of an image decodes base64; in base64 if
+// it is not Unicode, since JSON cannot hold it otherwise.
 func userDataOf(host *driver.Host) (string, error) {
 	secret, err := host.UserData()
 	if err != nil {

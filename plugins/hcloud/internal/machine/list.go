@@ -8,8 +8,8 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
-// Page tokens begin with the part of the listing to which they belong: first servers with the cluster's mark, then those
-// of machine-controller-manager that the cluster adopts.
+// Page tokens begin with the part of the listing to which they belong: first servers with the cluster's mark, then
+// those of machine-controller-manager that the cluster adopts.
 const (
 	markedPart  = "m:"
 	adoptedPart = "a:"

@@ -66,8 +66,8 @@ func (of machines) judge(request driver.Request, server *hcloud.Server, actions 
 	return vm, nil
 }
 
-// Removes a server whose creation failed, so that none is left that never runs. A server that an earlier create has made
-// stays: it may have run for long.
+// Removes a server whose creation failed, so that none is left that never runs. A server that an earlier create has
+// made stays: it may have run for long.
 func (of machines) undo(failed *hcloud.Action, noted state) error {
 	failure := of.cloud.ActionFailed("create the server", failed)
 	if noted.Found {

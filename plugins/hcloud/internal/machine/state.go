@@ -21,7 +21,8 @@ type state struct {
 	Zone string `json:"zone,omitempty"`
 	// Full are zones that accepted a server and then had no room to start it.
 	Full []string `json:"full,omitempty"`
-	// Floating is true if the class asked for a Floating IP, so that a deletion looks for it, whatever the class says then.
+	// Floating is true if the class asked for a Floating IP, so that a deletion looks for it, whatever the class says
+	// then.
 	Floating bool `json:"floating,omitempty"`
 }
 

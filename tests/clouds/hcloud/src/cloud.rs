@@ -13,7 +13,7 @@ use crate::control::{self, control};
 use crate::faults::{Effect, Rule};
 use crate::http::{Answer, Request, admit, refused, work};
 use crate::options::Options;
-use crate::project::{Project, Refusal, UID_LABEL};
+use crate::project::{Project, Refusal};
 
 const THREADS: usize = 2;
 const REQUEST_LIMIT_BYTES: usize = 1024 * 1024;
@@ -137,12 +137,6 @@ impl Hetzner {
     pub fn user_data(&self, name: &str) -> Option<String> {
         let project = lock(&self.shared.project);
         project.servers.values().find(|server| server.name == name)?.user_data.clone()
-    }
-
-    /// The uid on the server with this name, and the server that the address with this name has.
-    pub fn uid_of(&self, name: &str) -> Option<String> {
-        let project = lock(&self.shared.project);
-        project.servers.values().find(|server| server.name == name)?.label(UID_LABEL).map(str::to_owned)
     }
 }
 
