@@ -1,0 +1,243 @@
+package machine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/machinist-dev/machinist/sdk/go/driver"
+	"github.com/machinist-dev/machinist/sdk/go/driver/drivertest"
+)
+
+type fault = func(answer func() *driver.HTTPAnswer) (*driver.HTTPAnswer, error)
+
+func page(status int) *driver.HTTPAnswer {
+	return &driver.HTTPAnswer{Status: status, Header: driver.Header{"content-type": "text/html"}, Body: []byte("<html>gateway</html>")}
+}
+
+// The cloud does the work, and gives another answer.
+func done(given *driver.HTTPAnswer, reason driver.NoAnswerReason) fault {
+	return func(answer func() *driver.HTTPAnswer) (*driver.HTTPAnswer, error) {
+		answer()
+		if given == nil {
+			return nil, drivertest.Silence(reason)
+		}
+		return given, nil
+	}
+}
+
+// The cloud does not get the request.
+func instead(given *driver.HTTPAnswer) fault {
+	return func(func() *driver.HTTPAnswer) (*driver.HTTPAnswer, error) { return given, nil }
+}
+
+func cut(answer func() *driver.HTTPAnswer) (*driver.HTTPAnswer, error) {
+	whole := answer()
+	return &driver.HTTPAnswer{Status: whole.Status, Header: whole.Header, Body: whole.Body[:len(whole.Body)/2]}, nil
+}
+
+func TestAnOutcomeThatNobodyKnowsSaysSoAndTheNameBringsTheServerBack(test *testing.T) {
+	garbage := &driver.HTTPAnswer{Status: 200, Header: driver.Header{}, Body: []byte("\x00\xffgarbage")}
+	for _, row := range []struct {
+		fault fault
+		code  driver.Code
+	}{
+		{done(nil, driver.TimedOut), driver.DeadlineExceeded},
+		{done(nil, driver.CutOff), driver.Unavailable},
+		{done(refused(500, "server_error"), 0), driver.Unavailable},
+		{done(refused(503, "unavailable_for_tests"), 0), driver.Unavailable},
+		{done(refused(409, "unknown_error"), 0), driver.Unavailable},
+		{done(garbage, 0), driver.Internal},
+		{done(page(502), 0), driver.Unavailable},
+		{done(page(200), 0), driver.Unavailable},
+		{done(drivertest.JSON(201, object{}), 0), driver.Internal},
+		{cut, driver.Unavailable},
+	} {
+		fixture := newFixture(test)
+		fixture.cloud.faults["POST servers"] = row.fault
+		said := fixture.fails(row.code, second(fixture.driver.Create(request(1, nil))))
+		fixture.check(said.MayHaveHappened && !said.Terminal, said)
+		fixture.check(!strings.ContainsAny(said.Message, "<\x00") && len(said.Message) < 400, said)
+		fixture.check(len(fixture.live()) == 1, said)
+		clear(fixture.cloud.faults)
+		fixture.created(request(1, nil))
+		fixture.check(len(fixture.live()) == 1, said)
+	}
+}
+
+func TestTheCloudsCodesHaveTheirCodesOfTheContract(test *testing.T) {
+	for _, row := range []struct {
+		status     int
+		code       string
+		wanted     driver.Code
+		isTerminal bool
+	}{
+		{401, "unauthorized", driver.Unauthenticated, true},
+		{403, "forbidden", driver.PermissionDenied, false},
+		{403, "token_readonly", driver.PermissionDenied, false},
+		{403, "resource_limit_exceeded", driver.ResourceExhausted, false},
+		{412, "resource_unavailable", driver.ResourceExhausted, false},
+		{412, "placement_error", driver.ResourceExhausted, false},
+		{409, "no_subnet_available", driver.ResourceExhausted, false},
+		{409, "ip_not_available", driver.ResourceExhausted, false},
+		{422, "invalid_input", driver.InvalidArgument, true},
+		{400, "json_error", driver.InvalidArgument, true},
+		{422, "invalid_server_type", driver.InvalidArgument, true},
+		{422, "unsupported_error", driver.InvalidArgument, true},
+		{404, "not_found", driver.InvalidArgument, false},
+		{423, "locked", driver.Aborted, false},
+		{409, "conflict", driver.Aborted, false},
+		{423, "protected", driver.FailedPrecondition, false},
+		{423, "resource_locked", driver.FailedPrecondition, false},
+		{429, "rate_limit_exceeded", driver.Unavailable, false},
+		{503, "maintenance", driver.Unavailable, false},
+		{410, "deprecated_api_endpoint", driver.Internal, false},
+		{418, "a_code_of_the_future", driver.Unknown, false},
+	} {
+		fixture := newFixture(test)
+		fixture.cloud.faults["POST servers"] = instead(refused(row.status, row.code))
+		said := fixture.fails(row.wanted, second(fixture.driver.Create(request(1, nil))))
+		fixture.check(said.Terminal == row.isTerminal && said.MayHaveHappened == (row.status >= 500), row.code, said)
+		fixture.check(strings.Contains(said.Message, row.code), said)
+	}
+}
+
+func TestARefusedFieldIsNamedAndItsValueIsNot(test *testing.T) {
+	fixture := newFixture(test)
+	details := object{"fields": []object{{"name": "user_data", "messages": []string{"#cloud-config is not valid: secret-word"}}}}
+	answer := drivertest.JSON(422, object{"error": object{"code": "invalid_input", "message": "invalid input", "details": details}})
+	fixture.cloud.faults["POST servers"] = instead(answer)
+	said := fixture.fails(driver.InvalidArgument, second(fixture.driver.Create(request(1, nil))))
+	fixture.check(strings.Contains(said.Message, "in user_data") && !strings.Contains(said.Message, "secret-word"), said)
+}
+
+func TestThrottlingPassesTheCloudsOwnPauseOnAndIsNotRepeated(test *testing.T) {
+	fixture := newFixture(test)
+	fixture.cloud.faults["POST servers"] = instead(refused(429, "rate_limit_exceeded", "retry-after", "7"))
+	said := fixture.fails(driver.Unavailable, second(fixture.driver.Create(request(1, nil))))
+	fixture.check(said.RetryAfter == 7*time.Second && !said.MayHaveHappened, said)
+	fixture.check(len(fixture.requests()) == 4)
+	// The host itself answers so, in a sentence.
+	fixture.cloud.faults["POST servers"] = instead(&driver.HTTPAnswer{Status: 429, Body: []byte("the project rests"), Header: driver.Header{
+		"content-type": "text/plain", "machinist-throttled": "true", "retry-after": "9",
+	}})
+	said = fixture.fails(driver.Unavailable, second(fixture.driver.Create(request(1, nil))))
+	fixture.check(said.RetryAfter == 9*time.Second && !said.MayHaveHappened && strings.Contains(said.Message, "rests"), said)
+}
+
+func TestTheTokenStaysInTheHostAndItsAbsenceIsNamed(test *testing.T) {
+	fixture := newFixture(test)
+	fixture.created(request(1, nil))
+	for _, sent := range fixture.host.Seen {
+		fixture.check(sent.Header.Get("authorization") == "" && sent.Header.Get(driver.AuthHeader) == "bearer", sent.Header)
+	}
+	fixture.requests()
+	for _, secrets := range []map[string]string{nil, {"token": ""}, {"hcloudToken": "x"}} {
+		fixture.host.Secrets = secrets
+		said := fixture.fails(driver.Unauthenticated, second(fixture.driver.Create(request(1, nil))))
+		fixture.check(said.Terminal && strings.Contains(said.Message, "token"), said)
+	}
+	fixture.check(len(fixture.requests()) == 0)
+}
+
+func TestUserDataIsSentAsItIsAndInBase64OnlyIfItIsNotUnicode(test *testing.T) {
+	fixture := newFixture(test)
+	fixture.host.UserData = "\xff\xfe binary"
+	fixture.created(request(1, nil))
+	fixture.check(fixture.cloud.created["user_data"] == "//4gYmluYXJ5", fixture.cloud.created["user_data"])
+	for text, part := range map[string]string{"": "no userData", strings.Repeat("a", 32<<10+1): "accepts 32768"} {
+		fixture := newFixture(test)
+		fixture.host.UserData = text
+		said := fixture.fails(driver.InvalidArgument, second(fixture.driver.Create(request(1, nil))))
+		fixture.check(said.Terminal && strings.Contains(said.Message, part), said)
+		fixture.check(len(fixture.requests()) == 0)
+	}
+}
+
+func TestAnObjectThatTheProjectLacksIsNamedWithItsField(test *testing.T) {
+	for field, value := range map[string]any{
+		"serverType": "cx11", "imageName": "ubuntu-12.04", "sshFingerprint": "00:11", "networkName": "other",
+	} {
+		fixture := newFixture(test)
+		said := fixture.fails(driver.InvalidArgument, second(fixture.driver.Create(request(1, object{field: value}))))
+		fixture.check(said.Terminal && strings.Contains(said.Message, field) && strings.Contains(said.Message, value.(string)), said)
+		fixture.check(len(fixture.cloud.servers) == 0)
+	}
+	fixture := newFixture(test)
+	said := fixture.fails(driver.InvalidArgument, second(fixture.driver.Create(request(1, object{"firewalls": []string{"other"}}))))
+	fixture.check(strings.Contains(said.Message, "firewalls"), said)
+}
+
+func TestAnswersThatAreNotTheAPIsAreErrorsAndNeverAnAbsence(test *testing.T) {
+	deep := strings.Repeat("[", 100_000)
+	server := `{"id": 1, "name": "a", "status": "running", "location": {"id": 3, "name": "hel1"}}`
+	lists := `{"servers": [], "images": [], "ssh_keys": [], "server_types": [], "floating_ips": []`
+	for _, body := range []string{
+		"", "{", "null", "{}", "7", "[]", `{"servers": 1}`, `{"servers": []}`, lists + `}`, lists + `, "meta": {}}`, `{"servers": [{"id": 0}], "meta": {"pagination": {"page": 1}}}`,
+		`{"server": ` + server + `, "servers": [` + server + `], "meta": {"pagination": {"page": 1}}}`, deep, "\x00\xff",
+	} {
+		for _, contentType := range []string{"application/json", ""} {
+			fixture := newLie(test, &driver.HTTPAnswer{Status: 200, Header: driver.Header{"content-type": contentType}, Body: []byte(body)})
+			known := request(1, nil)
+			known.Machine.ProviderID = "hcloud:///hel1/1"
+			for _, err := range []error{
+				second(fixture.driver.GetStatus(request(1, nil))), second(fixture.driver.GetStatus(known)),
+				second(fixture.driver.Create(request(1, nil))), second(fixture.driver.Delete(request(1, nil))),
+				second(fixture.driver.List(known.Class, "c1", "")), second(fixture.driver.NodeCapacity(known.Class)),
+			} {
+				var said *driver.Error
+				if !errors.As(err, &said) || (said.Code != driver.Internal && said.Code != driver.Unavailable) {
+					test.Errorf("%.60s (%s): %v", body, contentType, err)
+				}
+			}
+		}
+	}
+}
+
+func TestAListThatRepeatsAPageEndsWithAnError(test *testing.T) {
+	body := `{"servers": [], "floating_ips": [], "meta": {"pagination": {"page": 1, "next_page": 1}}}`
+	fixture := newLie(test, &driver.HTTPAnswer{Status: 200, Header: driver.Header{}, Body: []byte(body)})
+	for _, err := range []error{
+		second(fixture.driver.GetStatus(request(1, nil))), second(fixture.driver.Delete(request(1, nil))),
+		second(fixture.driver.List(request(1, nil).Class, "c1", "")),
+	} {
+		fixture.check(strings.Contains(fixture.fails(driver.Internal, err).Message, "repeats a page"))
+	}
+}
+
+func TestAProxysPageIsNoProofThatThereIsNoServer(test *testing.T) {
+	fixture := newFixture(test)
+	asked := request(1, nil)
+	asked = stored(asked, fixture.created(asked))
+	for _, answer := range []*driver.HTTPAnswer{
+		page(404), page(200), {Status: 404, Header: driver.Header{}, Body: []byte("not found")}, {Status: 302, Header: driver.Header{}},
+		drivertest.JSON(404, object{"message": "no Route matched"}),
+	} {
+		fixture.cloud.faults["GET servers/*"] = instead(answer)
+		fixture.fails(driver.Unavailable, second(fixture.driver.GetStatus(asked)))
+		fixture.cloud.faults["DELETE servers/*"] = instead(answer)
+		fixture.check(fixture.fails(driver.Unavailable, second(fixture.driver.Delete(asked))).MayHaveHappened)
+	}
+}
+
+func TestWhatACloudListsBesideTheQuestionIsNotOurs(test *testing.T) {
+	body := `{"servers": [{"id": 1, "name": "a", "status": "running", "location": {"id": 3, "name": "hel1"}, "labels":
+		{"machinist.dev/cluster": "c2", "machinist.dev/machine-uid": "uid-9"}}], "floating_ips": [{"id": 2, "name": "b", "labels": {}}],
+		"meta": {"pagination": {"page": 1}}}`
+	fixture := newLie(test, &driver.HTTPAnswer{Status: 200, Header: driver.Header{}, Body: []byte(body)})
+	fixture.fails(driver.NotFound, second(fixture.driver.GetStatus(request(1, nil))))
+	page, err := fixture.driver.List(request(1, nil).Class, "c1", "")
+	fixture.check(err == nil && len(page.Machines) == 0, page, err)
+	fixture.ok(second(fixture.driver.Delete(request(1, nil))))
+	for _, sent := range fixture.host.Sent {
+		fixture.check(sent.Method == "GET", sent)
+	}
+}
+
+func TestACallWithoutTimeLeftAsksNobody(test *testing.T) {
+	fixture := newFixture(test)
+	fixture.host.Remaining = 200 * time.Millisecond
+	said := fixture.fails(driver.DeadlineExceeded, second(fixture.driver.Create(request(1, nil))))
+	fixture.check(!said.MayHaveHappened && len(fixture.requests()) == 0, said)
+}
