@@ -1,0 +1,39 @@
+//! Azure for tests.
+//!
+//! The models are Microsoft's own (`models/generate.mjs`), so what a driver sends wrongly is refused, and what the cloud
+//! answers has the form of Azure's answers. Around them are resources with a state, operations that take time and fail,
+//! tokens, quotas and faults. `API.md` beside this crate says what is there and what is not.
+//!
+//! [`Cloud`] is a plain value: a request and the time in, an answer out. [`Server`] puts it behind HTTP and HTTPS.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `cloud` | the way of a request: token, throttling, route, faults |
+//! | `wire` | requests and answers, and errors in Azure's form |
+//! | `models` | checks bodies against Microsoft's models |
+//! | `options` | the subscription, its networks, images, sizes and rights |
+//! | `state` | resources and operations |
+//! | `arm` | virtual machines, network interfaces, disks, the catalogue, Resource Graph |
+//! | `tokens` | Microsoft Entra's token endpoint |
+//! | `faults` | what goes wrong on purpose |
+//! | `admin` | a back door for tests: looks at VMs, and makes some |
+//! | `server` | HTTP and HTTPS on loopback |
+
+mod admin;
+mod arm;
+mod cloud;
+mod faults;
+mod models;
+mod options;
+mod server;
+mod state;
+mod tokens;
+mod wire;
+
+pub use cloud::{Cloud, Reply};
+pub use faults::{Effect, Faults, Rule};
+pub use models::problems;
+pub use options::{Agreement, Client, ImageOffer, Options, Size, Subnet};
+pub use server::{Server, StartError};
+pub use state::{Kind, Resource, State};
+pub use wire::{Request, Response};
