@@ -23,5 +23,9 @@ mod component;
 mod tags;
 mod vm;
 
+/// Public for tests of the whole driver, which call it natively.
+#[doc(hidden)]
+pub use component::AzureDriver;
+
 #[cfg(test)]
 mod tests;

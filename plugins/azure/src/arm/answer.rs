@@ -113,7 +113,8 @@ pub(crate) fn vm(value: &Value) -> Option<VmFacts> {
     let statuses = value.pointer("/properties/instanceView/statuses").and_then(Value::as_array);
     let statuses = || statuses.into_iter().flatten();
     let code = |status: &Value| status.get("code").and_then(Value::as_str).map(str::to_owned);
-    let power = statuses().filter_map(code).find_map(|code| Some(Power::parse(code.strip_prefix("PowerState/")?)));
+    let power =
+        statuses().filter_map(code).find_map(|code| Some(Power::parse(code.strip_prefix("PowerState/")?)));
     let failure = statuses().find_map(|status| {
         let code = code(status)?.strip_prefix("ProvisioningState/failed/")?.to_owned();
         let message = status.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();

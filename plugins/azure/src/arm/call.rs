@@ -179,10 +179,8 @@ mod tests {
         assert_eq!(change(Method::Delete, vm), "Microsoft.Compute/virtualMachines/delete");
         let restart = format!("{vm}/restart");
         assert_eq!(change(Method::Post, &restart), "Microsoft.Compute/virtualMachines/restart/action");
-        let subnet = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/s?a=b";
-        assert_eq!(
-            change(Method::Get, subnet),
-            "Microsoft.Network/virtualNetworks/subnets/read"
-        );
+        let subnet =
+            "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/s?a=b";
+        assert_eq!(change(Method::Get, subnet), "Microsoft.Network/virtualNetworks/subnets/read");
     }
 }

@@ -82,7 +82,8 @@ const KEYS: &str = "correct clientID, clientSecret and tenantID in the MachineCl
 const SPEC: &str = "correct the MachineClass's providerSpec";
 const IMAGE: &str = "correct properties.storageProfile.imageReference in the MachineClass's providerSpec";
 const TERMS: &str = "accept the image's terms for this subscription in the marketplace";
-const REGISTER: &str = "register the resource provider for this subscription: az provider register --namespace NAME";
+const REGISTER: &str =
+    "register the resource provider for this subscription: az provider register --namespace NAME";
 const LOCK: &str = "remove the lock from the resource group";
 
 /// First the codes that machine-controller-manager's driver treats as exhaustion, then the others.
@@ -99,13 +100,41 @@ pub(crate) const TABLE: &[Meaning] = &[
     exhausted("SubnetIsFull", "use a larger subnet, or remove what is in this one"),
     exhausted("SpotCapacityNotAvailable*", "wait, or use another vmSize, zone or priority"),
     exhausted("NotAvailableForSubscription", OTHER_CAPACITY),
-    lasting("AADSTS7000215", Code::Unauthenticated, "correct clientSecret in the MachineClass's Secret: it is the value of the secret, not its id"),
-    lasting("AADSTS7000222", Code::Unauthenticated, "the client secret has expired: put another one into the MachineClass's Secret"),
-    lasting("AADSTS700016", Code::Unauthenticated, "correct clientID and tenantID in the MachineClass's Secret: the tenant has no such application"),
-    lasting("AADSTS90002", Code::Unauthenticated, "correct tenantID in the MachineClass's Secret: there is no such tenant"),
-    lasting("AADSTS900023", Code::Unauthenticated, "correct tenantID in the MachineClass's Secret: it is not the id of a tenant"),
-    passing("AADSTS700024", Code::Unauthenticated, "the assertion is not valid at this time: fix the time synchronisation (NTP) of the node that this runs on, or let the token file be renewed"),
-    passing("AADSTS7002*", Code::Unauthenticated, "let the application have a federated credential with this issuer and subject"),
+    lasting(
+        "AADSTS7000215",
+        Code::Unauthenticated,
+        "correct clientSecret in the MachineClass's Secret: it is the value of the secret, not its id",
+    ),
+    lasting(
+        "AADSTS7000222",
+        Code::Unauthenticated,
+        "the client secret has expired: put another one into the MachineClass's Secret",
+    ),
+    lasting(
+        "AADSTS700016",
+        Code::Unauthenticated,
+        "correct clientID and tenantID in the MachineClass's Secret: the tenant has no such application",
+    ),
+    lasting(
+        "AADSTS90002",
+        Code::Unauthenticated,
+        "correct tenantID in the MachineClass's Secret: there is no such tenant",
+    ),
+    lasting(
+        "AADSTS900023",
+        Code::Unauthenticated,
+        "correct tenantID in the MachineClass's Secret: it is not the id of a tenant",
+    ),
+    passing(
+        "AADSTS700024",
+        Code::Unauthenticated,
+        "the assertion is not valid at this time: fix the time synchronisation (NTP) of the node that this runs on, or let the token file be renewed",
+    ),
+    passing(
+        "AADSTS7002*",
+        Code::Unauthenticated,
+        "let the application have a federated credential with this issuer and subject",
+    ),
     passing("AADSTS700027", Code::Unauthenticated, "upload the certificate to the application"),
     passing("AADSTS*", Code::Unauthenticated, KEYS),
     lasting("invalid_client", Code::Unauthenticated, KEYS),
@@ -116,18 +145,38 @@ pub(crate) const TABLE: &[Meaning] = &[
     passing("AuthorizationFailed", Code::PermissionDenied, ""),
     passing("LinkedAuthorizationFailed", Code::PermissionDenied, ""),
     passing("LinkedInvalidPropertyId", Code::InvalidArgument, SPEC),
-    passing("RequestDisallowedByPolicy", Code::FailedPrecondition, "change the class so that it follows the policy, or exempt the resource group from it"),
+    passing(
+        "RequestDisallowedByPolicy",
+        Code::FailedPrecondition,
+        "change the class so that it follows the policy, or exempt the resource group from it",
+    ),
     passing("ScopeLocked", Code::FailedPrecondition, LOCK),
     passing("ReadOnlyDisabledSubscription", Code::FailedPrecondition, "enable the subscription"),
-    lasting("SubscriptionNotFound", Code::FailedPrecondition, "correct subscriptionID in the MachineClass's Secret, and let the client have a role in it"),
-    lasting("InvalidSubscriptionId", Code::FailedPrecondition, "correct subscriptionID in the MachineClass's Secret"),
+    lasting(
+        "SubscriptionNotFound",
+        Code::FailedPrecondition,
+        "correct subscriptionID in the MachineClass's Secret, and let the client have a role in it",
+    ),
+    lasting(
+        "InvalidSubscriptionId",
+        Code::FailedPrecondition,
+        "correct subscriptionID in the MachineClass's Secret",
+    ),
     passing("MissingSubscriptionRegistration", Code::FailedPrecondition, REGISTER),
     passing("SubscriptionNotRegistered*", Code::FailedPrecondition, REGISTER),
     passing("MarketplacePurchaseEligibilityFailed", Code::FailedPrecondition, TERMS),
     passing("ResourcePurchaseValidationFailed", Code::FailedPrecondition, TERMS),
     passing("ResourcePurchaseCanceling", Code::FailedPrecondition, TERMS),
-    passing("PropertyChangeNotAllowed", Code::FailedPrecondition, "delete the Machine: the VM was made with other values"),
-    passing(NO_GROUP, Code::FailedPrecondition, "create the resource group, or correct resourceGroup in the MachineClass's providerSpec"),
+    passing(
+        "PropertyChangeNotAllowed",
+        Code::FailedPrecondition,
+        "delete the Machine: the VM was made with other values",
+    ),
+    passing(
+        NO_GROUP,
+        Code::FailedPrecondition,
+        "create the resource group, or correct resourceGroup in the MachineClass's providerSpec",
+    ),
     wrong("InvalidParameter", SPEC),
     wrong("InvalidRequestContent", SPEC),
     wrong("InvalidRequestFormat", SPEC),
@@ -222,7 +271,8 @@ mod tests {
 
     #[test]
     fn every_code_of_mcm_s_driver_is_exhaustion() {
-        for name in ["ZonalAllocationFailed", "SkuNotAvailable", "AllocationFailed", "ResourceQuotaExceeded"] {
+        for name in ["ZonalAllocationFailed", "SkuNotAvailable", "AllocationFailed", "ResourceQuotaExceeded"]
+        {
             assert_eq!(code(name, ""), Some(Code::ResourceExhausted), "{name}");
         }
         let quota = "Operation could not be completed as it results in exceeding approved Total Regional Cores quota.";

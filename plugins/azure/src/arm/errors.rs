@@ -117,8 +117,10 @@ pub(crate) fn not_authenticated(ask: &Ask, answer: &HttpAnswer) -> Box<ArmError>
     let contract = if passes { Code::Unavailable } else { Code::Unauthenticated };
     let named = code.as_deref().map(|code| format!(" ({})", quoted(code, SHOWN_CODE))).unwrap_or_default();
     let doing = ask.doing;
-    let mut message =
-        format!("failed to {doing}: the host got no token: {}{named}", quoted(said.trim(), QUOTED_CHARACTERS));
+    let mut message = format!(
+        "failed to {doing}: the host got no token: {}{named}",
+        quoted(said.trim(), QUOTED_CHARACTERS)
+    );
     if let Some(row) = row.filter(|row| !passes && !row.advice.is_empty()) {
         message = format!("{message}: {}", row.advice);
     }
@@ -175,7 +177,8 @@ mod tests {
     }
 
     fn judged(status: u16, body: &str) -> Failure {
-        let path = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a".to_owned();
+        let path =
+            "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a".to_owned();
         let ask = Ask::change("create the VM", Method::Put, path, "1");
         let endpoint = Endpoint::of("{}", AzureCloud::Public).unwrap();
         refused(&ask, &answer(status, body), &endpoint).into()

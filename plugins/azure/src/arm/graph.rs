@@ -26,7 +26,8 @@ pub(crate) struct Page {
 }
 
 /// The columns of each answer.
-const COLUMNS: &str = "project id, name, type, location, resourceGroup, tags, created = properties.timeCreated";
+const COLUMNS: &str =
+    "project id, name, type, location, resourceGroup, tags, created = properties.timeCreated";
 
 /// Returns the query for everything with the cluster's mark. Machines are together, so that a page has each once.
 pub(crate) fn of_cluster(cluster: &str) -> String {

@@ -120,8 +120,10 @@ impl<'a> Arm<'a> {
             Kind::Nic => "delete the network interface",
             Kind::Disk => "delete the disk",
         };
-        match self.accepted(&Ask::change(doing, Method::Delete, id.path(), version(id.kind))) {
-            Ok(accepted) => Ok(Some(accepted)),
+        match self.send(&Ask::change(doing, Method::Delete, id.path(), version(id.kind))) {
+            // Azure's answer if there is nothing to delete.
+            Ok(answer) if answer.status == 204 => Ok(None),
+            Ok(answer) => Ok(Some(operation::accepted(&answer))),
             Err(failed) if failed.is_absence() => Ok(None),
             Err(failed) => Err(failed),
         }

@@ -108,7 +108,9 @@ pub(crate) fn data_disk(vm: &str, disk: &DataDisk) -> String {
 pub(crate) fn is_disk_of(vm: &str, disk: &str) -> bool {
     let rest = disk.get(..vm.len()).filter(|start| start.eq_ignore_ascii_case(vm)).and(disk.get(vm.len()..));
     let ends = |rest: &str, end: &str| rest.to_ascii_lowercase().ends_with(end);
-    rest.is_some_and(|rest| rest.eq_ignore_ascii_case(OS_DISK) || (rest.starts_with('-') && ends(rest, DATA_DISK)))
+    rest.is_some_and(|rest| {
+        rest.eq_ignore_ascii_case(OS_DISK) || (rest.starts_with('-') && ends(rest, DATA_DISK))
+    })
 }
 
 /// Returns the VM's name for a network interface or a disk. Data disks do not tell it.
@@ -124,7 +126,9 @@ pub(crate) fn vm_of(kind: Kind, name: &str) -> Option<&str> {
 pub(crate) fn problem(name: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     let fits = !name.is_empty() && name.len() <= 64 && name.bytes().all(is_plain);
-    (!fits).then(|| format!("the name of a VM has at most 64 letters, digits and hyphens in Azure, got {name:?}"))
+    (!fits).then(|| {
+        format!("the name of a VM has at most 64 letters, digits and hyphens in Azure, got {name:?}")
+    })
 }
 
 pub(crate) fn segment(text: &str) -> String {
@@ -141,8 +145,7 @@ pub(crate) fn subnet(subscription: &str, spec: &Spec) -> String {
 
 pub(crate) fn image(subscription: &str, location: &str, urn: &Urn) -> String {
     let Urn { publisher, offer, sku, version, .. } = urn;
-    let [location, publisher, offer, sku, version] =
-        [location, publisher, offer, sku, version].map(escaped);
+    let [location, publisher, offer, sku, version] = [location, publisher, offer, sku, version].map(escaped);
     format!(
         "/subscriptions/{subscription}/providers/Microsoft.Compute/locations/{location}/publishers/{publisher}/artifacttypes/vmimage/offers/{offer}/skus/{sku}/versions/{version}"
     )
@@ -156,7 +159,10 @@ pub(crate) fn agreement(subscription: &str, publisher: &str, product: &str, plan
 }
 
 pub(crate) fn sizes(subscription: &str, location: &str) -> String {
-    format!("/subscriptions/{subscription}/providers/Microsoft.Compute/locations/{}/vmSizes", escaped(location))
+    format!(
+        "/subscriptions/{subscription}/providers/Microsoft.Compute/locations/{}/vmSizes",
+        escaped(location)
+    )
 }
 
 #[cfg(test)]
@@ -165,7 +171,8 @@ mod tests {
 
     #[test]
     fn ids_are_equal_in_any_case_and_as_a_whole() {
-        let text = "/subscriptions/s-1/resourceGroups/Group/providers/Microsoft.Network/networkInterfaces/vm-nic";
+        let text =
+            "/subscriptions/s-1/resourceGroups/Group/providers/Microsoft.Network/networkInterfaces/vm-nic";
         let id = ResourceId::parse(text).unwrap();
         assert_eq!((id.kind, id.text().as_str()), (Kind::Nic, text));
         assert!(id.is(&text.to_uppercase()));
@@ -180,7 +187,9 @@ mod tests {
     #[test]
     fn a_disk_belongs_to_the_vm_whose_name_it_begins_with() {
         assert!(is_disk_of("vm-1", "vm-1-os-disk") && is_disk_of("vm-1", "VM-1-logs-0-data-disk"));
-        for other in ["vm-1", "vm-11-os-disk", "vm-1-os-disk-2", "pvc-1", "x-vm-1-os-disk", "vm-1x-0-data-disk"] {
+        for other in
+            ["vm-1", "vm-11-os-disk", "vm-1-os-disk-2", "pvc-1", "x-vm-1-os-disk", "vm-1x-0-data-disk"]
+        {
             assert!(!is_disk_of("vm-1", other), "{other}");
         }
         assert_eq!(vm_of(Kind::Nic, "vm-1-nic"), Some("vm-1"));

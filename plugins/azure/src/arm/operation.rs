@@ -31,9 +31,14 @@ impl Accepted {
 /// The state of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    Running { retry_after_ms: Option<u64> },
+    Running {
+        retry_after_ms: Option<u64>,
+    },
     Done,
-    Failed { code: String, message: String },
+    Failed {
+        code: String,
+        message: String,
+    },
     /// Azure does not know it any more.
     Unknown,
 }
@@ -116,10 +121,14 @@ mod tests {
     #[test]
     fn an_operation_runs_ends_or_fails() {
         let of = |value: Value| progress(&value, Some(1));
-        assert_eq!(of(json!({ "status": "InProgress" })), Some(Progress::Running { retry_after_ms: Some(1) }));
+        assert_eq!(
+            of(json!({ "status": "InProgress" })),
+            Some(Progress::Running { retry_after_ms: Some(1) })
+        );
         assert_eq!(of(json!({ "status": "Succeeded" })), Some(Progress::Done));
         assert_eq!(of(json!({ "id": "/subscriptions/s" })), Some(Progress::Done));
-        let failed = json!({ "status": "Failed", "error": { "code": "AllocationFailed", "message": "no room" } });
+        let failed =
+            json!({ "status": "Failed", "error": { "code": "AllocationFailed", "message": "no room" } });
         let expected = Progress::Failed { code: "AllocationFailed".into(), message: "no room".into() };
         assert_eq!(of(failed), Some(expected));
         let canceled = Progress::Failed { code: "Canceled".into(), message: String::new() };

@@ -88,12 +88,8 @@ mod tests {
 
     #[test]
     fn a_state_survives_the_way_through_the_host() {
-        let vm = ResourceId {
-            subscription: "s".into(),
-            group: "g".into(),
-            kind: Kind::Vm,
-            name: "vm-1".into(),
-        };
+        let vm =
+            ResourceId { subscription: "s".into(), group: "g".into(), kind: Kind::Vm, name: "vm-1".into() };
         let state = Pending {
             vm: Some(vm),
             poll: Some((Doing::Delete, "/subscriptions/s/x?a=b".into())),

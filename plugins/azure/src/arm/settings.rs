@@ -58,7 +58,8 @@ impl Endpoint {
         match endpoint(settings)? {
             Some(url) => {
                 let parts = Url::parse(&url).filter(|_| !url.contains('?'));
-                let host = parts.map(|parts| parts.host().to_owned()).ok_or_else(|| invalid(&unusable(&url)))?;
+                let host =
+                    parts.map(|parts| parts.host().to_owned()).ok_or_else(|| invalid(&unusable(&url)))?;
                 let url = url.trim_end_matches('/').to_owned();
                 Ok(Self { url, host, scope, is_override: true })
             }

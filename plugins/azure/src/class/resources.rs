@@ -13,7 +13,8 @@ pub(crate) fn of(spec: &Spec, arm: &Arm<'_>) -> Result<NodeResources, Failure> {
     let is_it = |size: &&Value| {
         size.get("name").and_then(Value::as_str).is_some_and(|name| name.eq_ignore_ascii_case(&spec.size))
     };
-    let number = |size: &Value, name: &str| size.get(name).and_then(Value::as_u64).filter(|number| *number > 0);
+    let number =
+        |size: &Value, name: &str| size.get(name).and_then(Value::as_u64).filter(|number| *number > 0);
     let found = sizes.iter().find(is_it);
     let numbers = found.and_then(|size| Some((number(size, "numberOfCores")?, number(size, "memoryInMB")?)));
     let Some((cores, memory_mib)) = numbers else {

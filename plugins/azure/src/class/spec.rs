@@ -228,7 +228,10 @@ fn tags(root: &mut Object<'_>, findings: &mut Findings) -> BTreeMap<String, Stri
         }
     }
     if tags.len() > MOST_TAGS {
-        findings.problem(format!("tags has {} entries, and Azure takes {MOST_TAGS} beside the driver's", tags.len()));
+        findings.problem(format!(
+            "tags has {} entries, and Azure takes {MOST_TAGS} beside the driver's",
+            tags.len()
+        ));
     }
     for (key, value) in &tags {
         if key.chars().count() > 512 || value.chars().count() > 256 || key.contains(REFUSED_IN_TAGS) {
@@ -359,7 +362,8 @@ fn place(fields: &mut Object<'_>, findings: &mut Findings) -> Place {
             _ if id.is_none() => {}
             "vmo" => scale_set = scale_set.or(id),
             "availabilityset" => set = set.or(id),
-            _ => findings.problem(format!("properties.machineSet.kind must be vmo or availabilityset, got {kind:?}")),
+            _ => findings
+                .problem(format!("properties.machineSet.kind must be vmo or availabilityset, got {kind:?}")),
         }
         old.finish(findings);
     }

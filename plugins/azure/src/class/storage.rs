@@ -66,11 +66,14 @@ pub(crate) fn image(mut fields: Object<'_>, findings: &mut Findings) -> Option<I
         None => None,
         Some((Some(urn), _)) => Some(Image::Urn(urn)),
         Some((None, _)) => {
-            findings.problem(format!("{at} must be publisher:offer:sku:version, of four parts that are not blank"));
+            findings.problem(format!(
+                "{at} must be publisher:offer:sku:version, of four parts that are not blank"
+            ));
             return None;
         }
     };
-    let given = [id.map(Image::Id), urn, community.map(Image::CommunityGallery), shared.map(Image::SharedGallery)];
+    let given =
+        [id.map(Image::Id), urn, community.map(Image::CommunityGallery), shared.map(Image::SharedGallery)];
     let mut given = given.into_iter().flatten();
     match (given.next(), given.next()) {
         (Some(image), None) => Some(image),

@@ -19,12 +19,15 @@ pub(crate) fn placed(class: &Class, zone: &str) -> Result<String, Failure> {
     };
     if !ZONES.contains(&zone) {
         let shown = quoted(zone, 40);
-        return Err(refused(&format!("properties.zone cannot be {shown}: Azure's failure domains are 1, 2 and 3")));
+        return Err(refused(&format!(
+            "properties.zone cannot be {shown}: Azure's failure domains are 1, 2 and 3"
+        )));
     }
     let mut fields: Value = serde_json::from_str(&class.spec).map_err(|_| refused("it is not an object"))?;
     let number: i32 = zone.parse().map_err(|_| refused("properties.zone must be a number"))?;
     for (name, properties) in fields.as_object_mut().into_iter().flatten() {
-        let Some(properties) = properties.as_object_mut().filter(|_| name.eq_ignore_ascii_case("properties")) else {
+        let Some(properties) = properties.as_object_mut().filter(|_| name.eq_ignore_ascii_case("properties"))
+        else {
             continue;
         };
         properties.retain(|name, _| !name.eq_ignore_ascii_case("zone"));

@@ -51,8 +51,12 @@ pub(crate) fn disk(
 ) -> Value {
     let mut source = json!({ "createOption": "FromImage" });
     match (&disk.image, image) {
-        (Some(Image::CommunityGallery(id)), _) => source["galleryImageReference"] = json!({ "communityGalleryImageId": id }),
-        (Some(Image::SharedGallery(id)), _) => source["galleryImageReference"] = json!({ "sharedGalleryImageId": id }),
+        (Some(Image::CommunityGallery(id)), _) => {
+            source["galleryImageReference"] = json!({ "communityGalleryImageId": id })
+        }
+        (Some(Image::SharedGallery(id)), _) => {
+            source["galleryImageReference"] = json!({ "sharedGalleryImageId": id })
+        }
         (Some(Image::Id(id)), _) => source["imageReference"] = json!({ "id": id }),
         (_, Some(id)) => source["imageReference"] = json!({ "id": id }),
         (Some(Image::Urn(_)) | None, None) => {}
@@ -221,13 +225,13 @@ mod tests {
     use super::NOBODYS_KEY;
 
     /// The sentence whose hashes are the modulus. Its number is the first one without a small factor.
-    const SENTENCE: &str = "This key has no private half: its modulus is the hash of this sentence, number 8.";
+    const SENTENCE: &str =
+        "This key has no private half: its modulus is the hash of this sentence, number 8.";
 
     #[test]
     fn nobody_chose_the_key_of_nobody() {
-        let mut modulus: Vec<u8> = (0_u8..8)
-            .flat_map(|block| Sha512::digest([SENTENCE.as_bytes(), &[block]].concat()))
-            .collect();
+        let mut modulus: Vec<u8> =
+            (0_u8..8).flat_map(|block| Sha512::digest([SENTENCE.as_bytes(), &[block]].concat())).collect();
         // 4,096 bits, and odd.
         *modulus.first_mut().unwrap() |= 0x80;
         *modulus.last_mut().unwrap() |= 1;

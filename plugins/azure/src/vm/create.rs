@@ -6,12 +6,12 @@
 
 use machinist_sdk::driver::{Code, Creation, Failure, Request, invalid};
 
+use crate::arm::Found;
 use crate::arm::answer::{Power, Provisioning, VmFacts};
 use crate::arm::errors::{self, ArmError};
 use crate::arm::names::{self, Kind, ResourceId};
 use crate::arm::operation::{self, Progress};
 use crate::arm::pending::{Doing, Pending};
-use crate::arm::Found;
 use crate::class::spec;
 use crate::vm::body::{self, Launch};
 use crate::vm::machine::{Known, Look, Machines, Outcome, no_group, or_log};
@@ -34,7 +34,11 @@ impl Machines<'_> {
         if let Some(poll) = known.state.poll_of(Doing::Create).map(str::to_owned) {
             match self.arm.progress(&poll, DOING)? {
                 Progress::Running { retry_after_ms } => {
-                    return Ok(progress(&known.state, "the VM is being created", operation::pause(retry_after_ms)));
+                    return Ok(progress(
+                        &known.state,
+                        "the VM is being created",
+                        operation::pause(retry_after_ms),
+                    ));
                 }
                 Progress::Failed { code, message } => {
                     known.state.poll = None;
@@ -55,7 +59,9 @@ impl Machines<'_> {
     fn from_the_start(&self, mut known: Known<'_>, id: &ResourceId, user_data: &str) -> Outcome<Creation> {
         let tags = known.marks.tags(&known.spec);
         match self.nic(&known, id, &tags)? {
-            Parts::Waiting { ask_again_ms, message } => return Ok(progress(&known.state, &message, ask_again_ms)),
+            Parts::Waiting { ask_again_ms, message } => {
+                return Ok(progress(&known.state, &message, ask_again_ms));
+            }
             Parts::Ready(nic) => {
                 known.state.address = nic.address;
                 if nic.is_attached {
@@ -90,9 +96,11 @@ impl Machines<'_> {
     fn ordered(&self, known: &Known<'_>, id: &ResourceId) -> Outcome<Creation> {
         match self.look(known, id)? {
             Look::Here(facts) => self.judge(known, id, &facts),
-            Look::Absent | Look::NoGroup => {
-                Ok(progress(&known.state, "Azure does not show the VM yet, or it is being removed", LAG_RETRY_MS))
-            }
+            Look::Absent | Look::NoGroup => Ok(progress(
+                &known.state,
+                "Azure does not show the VM yet, or it is being removed",
+                LAG_RETRY_MS,
+            )),
             Look::Foreign(refused) => Err(refused),
         }
     }
@@ -102,9 +110,11 @@ impl Machines<'_> {
         match self.look(known, id)? {
             Look::Here(facts) => self.judge(known, id, &facts),
             Look::Foreign(refused) => Err(refused),
-            Look::Absent | Look::NoGroup => {
-                Ok(progress(&known.state, "a VM of the name exists, and Azure does not show it yet", LAG_RETRY_MS))
-            }
+            Look::Absent | Look::NoGroup => Ok(progress(
+                &known.state,
+                "a VM of the name exists, and Azure does not show it yet",
+                LAG_RETRY_MS,
+            )),
         }
     }
 
@@ -136,7 +146,13 @@ impl Machines<'_> {
     }
 
     /// The operation has failed. If the VM runs all the same, it counts.
-    fn after_failure(&self, known: &Known<'_>, id: &ResourceId, code: &str, message: &str) -> Outcome<Creation> {
+    fn after_failure(
+        &self,
+        known: &Known<'_>,
+        id: &ResourceId,
+        code: &str,
+        message: &str,
+    ) -> Outcome<Creation> {
         match self.look(known, id)? {
             Look::Here(facts) if facts.power == Power::Running => self.created(known, &facts),
             Look::Here(_) => self.withdrawn(known, id, code, message),
@@ -200,5 +216,9 @@ fn after(known: &Known<'_>, code: &str, message: &str) -> Failure {
 }
 
 fn progress(state: &Pending, message: &str, ask_again_ms: u64) -> Creation {
-    Creation::InProgress(wit::Progress { resume_token: state.text(), ask_again_ms, message: message.to_owned() })
+    Creation::InProgress(wit::Progress {
+        resume_token: state.text(),
+        ask_again_ms,
+        message: message.to_owned(),
+    })
 }

@@ -27,7 +27,11 @@ impl Machines<'_> {
         if let Some(poll) = known.state.poll_of(Doing::Delete).map(str::to_owned) {
             match self.arm.progress(&poll, DOING)? {
                 Progress::Running { retry_after_ms } => {
-                    return Ok(wait(&known.state, "the VM is being deleted", operation::pause(retry_after_ms)));
+                    return Ok(wait(
+                        &known.state,
+                        "the VM is being deleted",
+                        operation::pause(retry_after_ms),
+                    ));
                 }
                 Progress::Failed { code, message } => {
                     let mut failure = errors::failed_later(DOING, &code, &message);
@@ -48,7 +52,9 @@ impl Machines<'_> {
             Look::Here(facts) => self.order(&mut known, &facts),
             Look::Absent | Look::Foreign(_) => self.remains(&known),
             Look::NoGroup if self.arm.lacks_group(&id.group)? => Ok(Deletion::Deleted(None)),
-            Look::NoGroup => Ok(wait(&known.state, "Azure does not agree whether the resource group exists", LOOK_MS)),
+            Look::NoGroup => {
+                Ok(wait(&known.state, "Azure does not agree whether the resource group exists", LOOK_MS))
+            }
         }
     }
 
@@ -126,12 +132,15 @@ fn parts(facts: &VmFacts) -> impl Iterator<Item = &Part> {
 ///
 /// Parts are compared by their whole ids. Others, such as the volumes of pods, stay.
 fn cascade(facts: &VmFacts, id: &ResourceId) -> Option<Value> {
-    let takes_changes = facts.state != Provisioning::Failed && !facts.data_disks.iter().any(|disk| disk.is_leaving);
+    let takes_changes =
+        facts.state != Provisioning::Failed && !facts.data_disks.iter().any(|disk| disk.is_leaving);
     let nic = id.beside(Kind::Nic, &names::nic(&id.name));
     let is_own_nic = |part: &Part| nic.is(&part.id);
     let is_own_disk = |part: &Part| {
         let disk = ResourceId::parse(&part.id);
-        disk.is_some_and(|disk| id.beside(Kind::Disk, &disk.name).is(&part.id) && names::is_disk_of(&id.name, &disk.name))
+        disk.is_some_and(|disk| {
+            id.beside(Kind::Disk, &disk.name).is(&part.id) && names::is_disk_of(&id.name, &disk.name)
+        })
     };
     let lacks = |part: &Part, is_own: bool| is_own && !part.goes_with_vm;
     let mut properties = json!({});
@@ -150,7 +159,8 @@ fn cascade(facts: &VmFacts, id: &ResourceId) -> Option<Value> {
         properties["storageProfile"]["dataDisks"] = disks;
     }
     if facts.os_disk.as_ref().is_some_and(|part| lacks(part, is_own_disk(part))) {
-        properties["storageProfile"]["osDisk"] = json!({ "createOption": "FromImage", "deleteOption": "Delete" });
+        properties["storageProfile"]["osDisk"] =
+            json!({ "createOption": "FromImage", "deleteOption": "Delete" });
     }
     (takes_changes && properties != json!({})).then(|| json!({ "properties": properties }))
 }

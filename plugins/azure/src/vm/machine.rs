@@ -223,9 +223,7 @@ impl<'a> Machines<'a> {
         let page = self.arm.query(&query, token.skip.as_deref())?;
         let is_ours = |row: &&Row| match token.part {
             Part::Marked => row.tags.get(CLUSTER_TAG) == Some(cluster),
-            Part::Keyed => {
-                is_unmarked(&row.tags) && self.adopted.is_some_and(|keys| keys.are_in(&row.tags))
-            }
+            Part::Keyed => is_unmarked(&row.tags) && self.adopted.is_some_and(|keys| keys.are_in(&row.tags)),
         };
         let mut machines: Vec<wit::Listed> = Vec::new();
         let mut last = token.last;
@@ -301,7 +299,9 @@ pub(crate) fn of_another_cluster(name: &str, cluster: &str) -> Failure {
     let cluster = quoted(cluster);
     Failure::new(
         Code::FailedPrecondition,
-        format!("the VM {name} carries the mark of cluster {cluster}: start the host with --cluster-id={cluster}"),
+        format!(
+            "the VM {name} carries the mark of cluster {cluster}: start the host with --cluster-id={cluster}"
+        ),
     )
 }
 
@@ -326,7 +326,10 @@ pub(crate) fn no_group() -> Failure {
 }
 
 pub(crate) fn odd_id(id: &str) -> Failure {
-    Failure::new(Code::Internal, format!("Azure names a resource in another way than it promises: {}", quoted(id)))
+    Failure::new(
+        Code::Internal,
+        format!("Azure names a resource in another way than it promises: {}", quoted(id)),
+    )
 }
 
 /// Returns the parsed id of something that Azure has shown.

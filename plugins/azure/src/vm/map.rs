@@ -99,7 +99,9 @@ mod tests {
     fn a_provider_id_ends_with_the_name_of_its_vm() {
         assert_eq!(name_of("azure:///westeurope/vm-1"), Some("vm-1"));
         assert_eq!(name_of(&provider_id("westeurope", "vm-1")), Some("vm-1"));
-        for other in ["", "azure:///westeurope/", "azure:////vm-1", "aws:///a/i-1", "azure:///a/b/c", "azure:///a/ü"] {
+        for other in
+            ["", "azure:///westeurope/", "azure:////vm-1", "aws:///a/i-1", "azure:///a/b/c", "azure:///a/ü"]
+        {
             assert_eq!(name_of(other), None, "{other}");
         }
     }

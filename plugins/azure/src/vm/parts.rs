@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use machinist_sdk::driver::{Code, Failure};
 use serde_json::{Value, json};
 
+use crate::arm::Found;
 use crate::arm::answer::{NicFacts, Provisioning};
 use crate::arm::names::{self, Kind, ResourceId};
 use crate::arm::operation::ASK_AGAIN_MS;
-use crate::arm::Found;
 use crate::class::storage::{Image, Urn};
 use crate::tags::Tags;
 use crate::vm::body::{self, Plan};
@@ -23,7 +23,10 @@ const PART_MS: u64 = 2_000;
 pub(crate) enum Parts<T> {
     Ready(T),
     /// The next call goes on.
-    Waiting { ask_again_ms: u64, message: String },
+    Waiting {
+        ask_again_ms: u64,
+        message: String,
+    },
 }
 
 /// A network interface that is there.
@@ -58,7 +61,7 @@ impl Machines<'_> {
             }
             let fits = facts.subnet.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(&subnet));
             match facts.state {
-                Provisioning::Succeeded if fits => return Ok(nic_of(facts, &id)),
+                Provisioning::Succeeded if fits => return Ok(nic_of(facts, &id, vm)),
                 Provisioning::Deleting => return Ok(waiting(&id, "is being deleted")),
                 // Made again below, with the class's subnet.
                 Provisioning::Succeeded
@@ -70,7 +73,7 @@ impl Machines<'_> {
         }
         let made = self.arm.put_nic(&id, body::nic(&known.spec, &id, &subnet, tags))?;
         self.log.info("network interface created", &[("name", &id.name)]);
-        Ok(nic_of(made, &id))
+        Ok(nic_of(made, &id, vm))
     }
 
     /// Makes the disks with images unless they are there.
@@ -162,9 +165,12 @@ fn is_to_agree(image: &&Image) -> bool {
     matches!(image, Image::Urn(urn) if !urn.skips_agreement)
 }
 
-fn nic_of(facts: NicFacts, id: &ResourceId) -> Parts<Nic> {
+fn nic_of(facts: NicFacts, id: &ResourceId, vm: &ResourceId) -> Parts<Nic> {
     match facts.state {
-        Provisioning::Succeeded => Parts::Ready(Nic { address: facts.address, is_attached: false }),
+        Provisioning::Succeeded => {
+            let is_attached = facts.vm.as_deref().is_some_and(|other| vm.is(other));
+            Parts::Ready(Nic { address: facts.address, is_attached })
+        }
         Provisioning::Creating
         | Provisioning::Updating
         | Provisioning::Failed
@@ -183,7 +189,9 @@ pub(crate) fn foreign(known: &Known<'_>, id: &ResourceId, tags: &Tags) -> Option
     let vm_name = known.id.as_ref().map_or(known.marks.name, |id| id.name.as_str());
     let (code, why) = match known.whose(tags, vm_name) {
         Whose::Own => return None,
-        Whose::Neighbours => (Code::AlreadyExists, "belongs to an earlier Machine of this cluster".to_owned()),
+        Whose::Neighbours => {
+            (Code::AlreadyExists, "belongs to an earlier Machine of this cluster".to_owned())
+        }
         Whose::OfCluster { cluster, .. } => {
             (Code::AlreadyExists, format!("carries the mark of cluster {cluster:?}"))
         }
@@ -191,7 +199,10 @@ pub(crate) fn foreign(known: &Known<'_>, id: &ResourceId, tags: &Tags) -> Option
     };
     Some(Failure::new(
         code,
-        format!("{} in the resource group {} {why}, and has the name that the VM needs: remove it", id.name, id.group),
+        format!(
+            "{} in the resource group {} {why}, and has the name that the VM needs: remove it",
+            id.name, id.group
+        ),
     ))
 }
 

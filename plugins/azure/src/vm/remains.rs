@@ -55,7 +55,10 @@ impl Machines<'_> {
         let Some(remnant) = self.remnant(known, id)? else { return Ok(None) };
         let vm_name = known.id.as_ref().map_or(known.marks.name, |id| id.name.as_str());
         if known.whose(&remnant.tags, vm_name) != Whose::Own {
-            self.log.info("a resource of the machine's name is not the machine's, left alone", &[("name", &id.name)]);
+            self.log.info(
+                "a resource of the machine's name is not the machine's, left alone",
+                &[("name", &id.name)],
+            );
             return Ok(None);
         }
         let left = format!("{} is being removed", id.name);
@@ -111,10 +114,8 @@ impl Machines<'_> {
 /// Returns the ids of all parts that the machine can have by their names: those of the class, and those of the note.
 fn own_names(known: &Known<'_>) -> Vec<ResourceId> {
     let Some(vm) = &known.id else { return Vec::new() };
-    let mut ids = vec![
-        vm.beside(Kind::Nic, &names::nic(&vm.name)),
-        vm.beside(Kind::Disk, &names::os_disk(&vm.name)),
-    ];
+    let mut ids =
+        vec![vm.beside(Kind::Nic, &names::nic(&vm.name)), vm.beside(Kind::Disk, &names::os_disk(&vm.name))];
     let of_class = known.spec.data_disks.iter().map(|disk| names::data_disk(&vm.name, disk));
     for name in of_class.chain(known.state.disks.iter().cloned()) {
         let id = vm.beside(Kind::Disk, &name);

@@ -33,7 +33,9 @@ pub(crate) fn operation(method: &str, segments: &[String]) -> Option<Operation> 
             if described["method"] != method {
                 continue;
             }
-            let Some(arguments) = matched(described["path"].as_str().unwrap_or_default(), segments) else { continue };
+            let Some(arguments) = matched(described["path"].as_str().unwrap_or_default(), segments) else {
+                continue;
+            };
             let texts = |value: &Value| -> Vec<String> {
                 value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
             };
@@ -221,12 +223,16 @@ mod tests {
 
     #[test]
     fn an_operation_is_found_by_its_path_in_any_case() {
-        let segments: Vec<String> = "subscriptions/s/RESOURCEGROUPS/g/providers/Microsoft.compute/virtualmachines/v"
-            .split('/')
-            .map(str::to_owned)
-            .collect();
+        let segments: Vec<String> =
+            "subscriptions/s/RESOURCEGROUPS/g/providers/Microsoft.compute/virtualmachines/v"
+                .split('/')
+                .map(str::to_owned)
+                .collect();
         let found = operation("PUT", &segments).unwrap();
-        assert_eq!((found.name.as_str(), found.arguments), ("virtualMachines.createOrUpdate", vec!["s".into(), "g".into(), "v".into()]));
+        assert_eq!(
+            (found.name.as_str(), found.arguments),
+            ("virtualMachines.createOrUpdate", vec!["s".into(), "g".into(), "v".into()])
+        );
         assert!(operation("POST", &segments).is_none());
     }
 }

@@ -112,8 +112,18 @@ impl Default for Options {
             zones: zones(),
             groups: vec!["nodes".to_owned(), "network".to_owned(), "other".to_owned()],
             subnets: vec![
-                Subnet { group: "nodes".into(), vnet: "vnet".into(), name: "workers".into(), addresses: 4_000 },
-                Subnet { group: "network".into(), vnet: "shared".into(), name: "workers".into(), addresses: 4_000 },
+                Subnet {
+                    group: "nodes".into(),
+                    vnet: "vnet".into(),
+                    name: "workers".into(),
+                    addresses: 4_000,
+                },
+                Subnet {
+                    group: "network".into(),
+                    vnet: "shared".into(),
+                    name: "workers".into(),
+                    addresses: 4_000,
+                },
                 Subnet { group: "nodes".into(), vnet: "vnet".into(), name: "tiny".into(), addresses: 1 },
             ],
             sizes: vec![

@@ -128,7 +128,9 @@ impl Operation {
     /// The answer of `Azure-AsyncOperation`.
     pub(crate) fn status(&self) -> Value {
         match (&self.failure, self.is_settled) {
-            (_, false) => json!({ "name": self.id, "status": "InProgress", "startTime": "2026-01-01T00:00:00+00:00" }),
+            (_, false) => {
+                json!({ "name": self.id, "status": "InProgress", "startTime": "2026-01-01T00:00:00+00:00" })
+            }
             (None, true) => json!({ "name": self.id, "status": "Succeeded" }),
             (Some((code, message)), true) => {
                 json!({ "name": self.id, "status": "Failed", "error": { "code": code, "message": message } })

@@ -46,7 +46,10 @@ impl Request {
     }
 
     pub(crate) fn header_value(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn query_value(&self, name: &str) -> Option<&str> {
@@ -60,7 +63,11 @@ impl Request {
 
     pub(crate) fn json(&self) -> Result<Value, Response> {
         serde_json::from_slice(&self.body).map_err(|_| {
-            error(400, "InvalidRequestContent", "The request content was invalid and could not be deserialized.")
+            error(
+                400,
+                "InvalidRequestContent",
+                "The request content was invalid and could not be deserialized.",
+            )
         })
     }
 }
@@ -95,7 +102,8 @@ impl Response {
 
 /// An error of Azure Resource Manager.
 pub(crate) fn error(status: u16, code: &str, message: &str) -> Response {
-    Response::json(status, &json!({ "error": { "code": code, "message": message } })).with("x-ms-error-code", code)
+    Response::json(status, &json!({ "error": { "code": code, "message": message } }))
+        .with("x-ms-error-code", code)
 }
 
 /// An error that names the property.
