@@ -30,6 +30,15 @@ impl AzureCloud {
         }
     }
 
+    /// The token service, which the host asks with the driver's grants.
+    fn token_host(self) -> &'static str {
+        match self {
+            Self::Public => "login.microsoftonline.com",
+            Self::Government => "login.microsoftonline.us",
+            Self::China => "login.chinacloudapi.cn",
+        }
+    }
+
     fn scope(self) -> &'static str {
         match self {
             Self::Public => "https://management.azure.com/.default",
@@ -76,13 +85,15 @@ impl Endpoint {
     }
 }
 
-/// Returns the hosts that the driver requests with these settings.
+/// Returns the hosts that are asked with these settings: by the driver, and by the host for tokens.
 pub(crate) fn wished_hosts(settings: &str) -> Vec<String> {
-    match endpoint(settings) {
+    let mut hosts: Vec<String> = match endpoint(settings) {
         Ok(Some(url)) => Url::parse(&url).iter().map(|url| url.host().to_owned()).collect(),
         Ok(None) => AzureCloud::ALL.map(|cloud| cloud.host().to_owned()).to_vec(),
-        Err(_) => Vec::new(),
-    }
+        Err(_) => return Vec::new(),
+    };
+    hosts.extend(AzureCloud::ALL.map(|cloud| cloud.token_host().to_owned()));
+    hosts
 }
 
 fn endpoint(settings: &str) -> Result<Option<String>, Failure> {
@@ -130,7 +141,9 @@ mod tests {
         let endpoint = Endpoint::of(settings, AzureCloud::Public).unwrap();
         assert_eq!((endpoint.host(), endpoint.url.as_str()), ("127.0.0.1", "http://127.0.0.1:5000/arm"));
         assert!(endpoint.is_override);
-        assert_eq!(wished_hosts(settings), ["127.0.0.1"]);
+        let wished = wished_hosts(settings);
+        assert_eq!((wished.len(), wished.first().map(String::as_str)), (4, Some("127.0.0.1")));
+        assert!(wished.contains(&"login.microsoftonline.com".to_owned()));
     }
 
     #[test]

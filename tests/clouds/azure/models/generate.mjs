@@ -43,6 +43,9 @@ const PACKAGES = {
   },
 };
 
+// Lists that Microsoft itself calls incomplete: the catalogue of a location decides.
+const INCOMPLETE = ["VirtualMachineSizeTypes"];
+
 function scalar(type) {
   if (type.name === "Enum") return { type: "String", values: type.allowedValues };
   return { type: type.name };
@@ -138,6 +141,7 @@ async function of(family, { name, version, sha256, operations, opaque }, folder)
       const leaf = shape(described.type, opaque, described.readOnly ? [] : wanted);
       const values = known[interfaces[name]?.[property]];
       if (leaf.type === "String" && !leaf.values && values) leaf.values = values;
+      if (INCOMPLETE.includes(interfaces[name]?.[property])) delete leaf.values;
       if (described.readOnly) leaf.readOnly = true;
       if (described.required) leaf.required = true;
       if (described.constraints) leaf.constraints = described.constraints;

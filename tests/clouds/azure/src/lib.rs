@@ -25,6 +25,7 @@ mod cloud;
 mod faults;
 mod models;
 mod options;
+#[cfg(feature = "server")]
 mod server;
 mod state;
 mod tokens;
@@ -34,6 +35,7 @@ pub use cloud::{Cloud, Reply};
 pub use faults::{Effect, Faults, Rule};
 pub use models::problems;
 pub use options::{Agreement, Client, ImageOffer, Options, Size, Subnet};
-pub use server::{Server, StartError};
+#[cfg(feature = "server")]
+pub use server::Server;
 pub use state::{Kind, Resource, State};
 pub use wire::{Request, Response};

@@ -4,12 +4,19 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use anyhow::Context;
 use bytes::Bytes;
-use faulty_http::{Answer, Broken, Received, ServerThread, serve};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
 
 use crate::cloud::{Cloud, Reply};
@@ -17,56 +24,65 @@ use crate::options::Options;
 use crate::wire::Request;
 
 const MOST_BODY_BYTES: usize = 4 << 20;
+const THREADS: usize = 2;
 
-/// Why the server did not start.
+/// The connection ends without an answer.
 #[derive(Debug)]
-pub enum StartError {
-    /// A port, a thread or a certificate could not be had.
-    Server(String),
+struct Lost;
+
+impl std::fmt::Display for Lost {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str("the answer is lost on purpose")
+    }
 }
 
-/// A cloud on two ports of loopback, which end with this value.
+impl std::error::Error for Lost {}
+
+/// A cloud on two ports of loopback, with threads of its own, which end with this value.
 pub struct Server {
     cloud: Arc<Mutex<Cloud>>,
-    plain: ServerThread,
-    secure: ServerThread,
+    plain: SocketAddr,
+    secure: SocketAddr,
     certificate: String,
+    runtime: Option<Runtime>,
 }
 
 impl Server {
     /// Starts it on free ports.
-    pub fn start(options: Options) -> Result<Self, StartError> {
+    pub fn start(options: Options) -> anyhow::Result<Self> {
         Self::start_at(options, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
     }
 
     /// Starts it with HTTP at this address, and HTTPS on a free port.
-    pub fn start_at(options: Options, address: SocketAddr) -> Result<Self, StartError> {
-        let failed = |error: &dyn std::fmt::Display| StartError::Server(error.to_string());
+    pub fn start_at(options: Options, address: SocketAddr) -> anyhow::Result<Self> {
         let cloud = Arc::new(Mutex::new(Cloud::new(options)));
-        let answering = Arc::clone(&cloud);
-        let plain = ServerThread::start("azure", 2, address, move |listener| {
-            serve(listener, MOST_BODY_BYTES, move |head, body| {
-                let cloud = Arc::clone(&answering);
-                async move { answer(&cloud, &head, &body) }
-            })
-        })
-        .map_err(|error| failed(&error))?;
-        let (acceptor, certificate) = tls().map_err(|error| failed(&error))?;
-        let (local, behind) = (SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), plain.address());
-        let secure =
-            ServerThread::start("azure-tls", 1, local, move |listener| forward(listener, acceptor, behind))
-                .map_err(|error| failed(&error))?;
-        Ok(Self { cloud, plain, secure, certificate })
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
+        let (acceptor, certificate) = tls()?;
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listen = |address: SocketAddr| {
+            let listener = std::net::TcpListener::bind(address).context("failed to listen")?;
+            listener.set_nonblocking(true)?;
+            // Its readiness is reported to this runtime, wherever the caller runs.
+            let _entered = runtime.enter();
+            anyhow::Ok(TcpListener::from_std(listener)?)
+        };
+        let (plain, secure) = (listen(address)?, listen(local)?);
+        let (plain_address, secure_address) = (plain.local_addr()?, secure.local_addr()?);
+        runtime.spawn(accept(plain, Arc::clone(&cloud), None));
+        runtime.spawn(accept(secure, Arc::clone(&cloud), Some(acceptor)));
+        let runtime = Some(runtime);
+        Ok(Self { cloud, plain: plain_address, secure: secure_address, certificate, runtime })
     }
 
     /// The base URL of HTTP.
     pub fn url(&self) -> String {
-        format!("http://{}", self.plain.address())
+        format!("http://{}", self.plain)
     }
 
     /// The base URL of HTTPS. Its certificate is for `localhost`.
     pub fn secure_url(&self) -> String {
-        format!("https://localhost:{}", self.secure.address().port())
+        format!("https://localhost:{}", self.secure.port())
     }
 
     /// The certificate of HTTPS, PEM.
@@ -77,6 +93,15 @@ impl Server {
     /// The cloud behind it.
     pub fn cloud(&self) -> MutexGuard<'_, Cloud> {
         self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A runtime must not be waited for in another one.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
@@ -91,24 +116,37 @@ fn tls() -> anyhow::Result<(TlsAcceptor, String)> {
     Ok((TlsAcceptor::from(Arc::new(config)), made.cert.pem()))
 }
 
-/// Ends TLS in front of the plain port.
-async fn forward(listener: TcpListener, acceptor: TlsAcceptor, behind: SocketAddr) {
+async fn accept(listener: TcpListener, cloud: Arc<Mutex<Cloud>>, tls: Option<TlsAcceptor>) {
     loop {
         let Ok((socket, _)) = listener.accept().await else { continue };
-        let acceptor = acceptor.clone();
+        let (cloud, tls) = (Arc::clone(&cloud), tls.clone());
         tokio::spawn(async move {
-            let (Ok(mut outside), Ok(mut inside)) =
-                (acceptor.accept(socket).await, TcpStream::connect(behind).await)
-            else {
-                return;
-            };
-            // A connection that breaks is the client's affair.
-            let _ = tokio::io::copy_bidirectional(&mut outside, &mut inside).await;
+            match tls {
+                None => serve(socket, cloud).await,
+                Some(tls) => {
+                    if let Ok(socket) = tls.accept(socket).await {
+                        serve(socket, cloud).await;
+                    }
+                }
+            }
         });
     }
 }
 
-fn answer(cloud: &Mutex<Cloud>, head: &Parts, body: &Bytes) -> Answer {
+async fn serve(socket: impl AsyncRead + AsyncWrite + Unpin, cloud: Arc<Mutex<Cloud>>) {
+    let service = service_fn(|request: http::Request<Incoming>| {
+        let cloud = Arc::clone(&cloud);
+        async move {
+            let (head, body) = request.into_parts();
+            let body = Limited::new(body, MOST_BODY_BYTES).collect().await.map_err(|_| Lost)?;
+            answer(&cloud, &head, &body.to_bytes())
+        }
+    });
+    // A connection that breaks is the client's affair, or a fault.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
+}
+
+fn answer(cloud: &Mutex<Cloud>, head: &Parts, body: &Bytes) -> Result<http::Response<Full<Bytes>>, Lost> {
     let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
     let mut request = Request::new(head.method.as_str(), target).body(body.to_vec());
     for (name, value) in &head.headers {
@@ -117,22 +155,13 @@ fn answer(cloud: &Mutex<Cloud>, head: &Parts, body: &Bytes) -> Answer {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let reply = cloud.lock().unwrap_or_else(PoisonError::into_inner).handle(&request, now_ms);
-    let Reply::Answer(response) = reply else { return Err(Broken) };
-    let mut headers = HeaderMap::new();
-    for (name, value) in &response.headers {
+    let Reply::Answer(answer) = reply else { return Err(Lost) };
+    let mut response = http::Response::new(Full::new(Bytes::from(answer.body)));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in &answer.headers {
         if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse::<HeaderValue>()) {
-            headers.append(name, value);
+            response.headers_mut().append(name, value);
         }
     }
-    let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Ok(Received { status, headers, body: Bytes::from(response.body) }.whole())
+    Ok(response)
 }
-
-impl std::fmt::Display for StartError {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self::Server(why) = self;
-        write!(to, "failed to start Azure for tests: {why}")
-    }
-}
-
-impl std::error::Error for StartError {}
