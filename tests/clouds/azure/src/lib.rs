@@ -15,19 +15,24 @@
 //! | `state` | resources and operations |
 //! | `arm` | virtual machines, network interfaces, disks, the catalogue, Resource Graph |
 //! | `tokens` | Microsoft Entra's token endpoint |
+//! | `certificates` | client assertions that a certificate signs |
 //! | `faults` | what goes wrong on purpose |
 //! | `admin` | a back door for tests: looks at VMs, and makes some |
-//! | `server` | HTTP and HTTPS on loopback |
+//! | `server` | HTTP on loopback, and HTTPS |
+//! | `tls` | the certificate of HTTPS |
 
 mod admin;
 mod arm;
+#[cfg(feature = "tls")]
+mod certificates;
 mod cloud;
 mod faults;
 mod models;
 mod options;
-#[cfg(feature = "server")]
 mod server;
 mod state;
+#[cfg(feature = "tls")]
+mod tls;
 mod tokens;
 mod wire;
 
@@ -35,7 +40,6 @@ pub use cloud::{Cloud, Reply};
 pub use faults::{Effect, Faults, Rule};
 pub use models::problems;
 pub use options::{Agreement, Client, ImageOffer, Options, Size, Subnet};
-#[cfg(feature = "server")]
 pub use server::Server;
 pub use state::{Kind, Resource, State};
 pub use wire::{Request, Response};

@@ -1,93 +1,76 @@
-//! HTTP and HTTPS on loopback.
+//! HTTP on loopback, and HTTPS: a thread for each connection, and nothing but the standard library, so that a driver's
+//! tests compile quickly.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use anyhow::Context;
-use bytes::Bytes;
-use http::request::Parts;
-use http::{HeaderName, HeaderValue, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
-use tokio_rustls::TlsAcceptor;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::cloud::{Cloud, Reply};
 use crate::options::Options;
-use crate::wire::Request;
+use crate::wire::{Request, Response};
 
 const MOST_BODY_BYTES: usize = 4 << 20;
-const THREADS: usize = 2;
+const MOST_HEADER_LINES: usize = 200;
+/// A connection that is silent for so long ends.
+const IDLE: Duration = Duration::from_secs(60);
 
-/// The connection ends without an answer.
-#[derive(Debug)]
-struct Lost;
-
-impl std::fmt::Display for Lost {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.write_str("the answer is lost on purpose")
-    }
-}
-
-impl std::error::Error for Lost {}
-
-/// A cloud on two ports of loopback, with threads of its own, which end with this value.
+/// A cloud on ports of loopback, which end with this value.
 pub struct Server {
     cloud: Arc<Mutex<Cloud>>,
-    plain: SocketAddr,
-    secure: SocketAddr,
-    certificate: String,
-    runtime: Option<Runtime>,
+    plain: Port,
+    #[cfg(feature = "tls")]
+    secure: (Port, String),
+}
+
+/// A port that accepts connections.
+struct Port {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Server {
     /// Starts it on free ports.
-    pub fn start(options: Options) -> anyhow::Result<Self> {
+    pub fn start(options: Options) -> io::Result<Self> {
         Self::start_at(options, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
     }
 
     /// Starts it with HTTP at this address, and HTTPS on a free port.
-    pub fn start_at(options: Options, address: SocketAddr) -> anyhow::Result<Self> {
+    pub fn start_at(options: Options, address: SocketAddr) -> io::Result<Self> {
         let cloud = Arc::new(Mutex::new(Cloud::new(options)));
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
-        let (acceptor, certificate) = tls()?;
-        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listen = |address: SocketAddr| {
-            let listener = std::net::TcpListener::bind(address).context("failed to listen")?;
-            listener.set_nonblocking(true)?;
-            // Its readiness is reported to this runtime, wherever the caller runs.
-            let _entered = runtime.enter();
-            anyhow::Ok(TcpListener::from_std(listener)?)
+        let plain = Port::open(address, &cloud, serve)?;
+        #[cfg(feature = "tls")]
+        let secure = {
+            let tls = crate::tls::Tls::new()?;
+            let certificate = tls.certificate.clone();
+            let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            (Port::open(local, &cloud, move |socket, cloud| serve(tls.accept(socket)?, cloud))?, certificate)
         };
-        let (plain, secure) = (listen(address)?, listen(local)?);
-        let (plain_address, secure_address) = (plain.local_addr()?, secure.local_addr()?);
-        runtime.spawn(accept(plain, Arc::clone(&cloud), None));
-        runtime.spawn(accept(secure, Arc::clone(&cloud), Some(acceptor)));
-        let runtime = Some(runtime);
-        Ok(Self { cloud, plain: plain_address, secure: secure_address, certificate, runtime })
+        Ok(Self {
+            cloud,
+            plain,
+            #[cfg(feature = "tls")]
+            secure,
+        })
     }
 
     /// The base URL of HTTP.
     pub fn url(&self) -> String {
-        format!("http://{}", self.plain)
+        format!("http://{}", self.plain.address)
     }
 
     /// The base URL of HTTPS. Its certificate is for `localhost`.
+    #[cfg(feature = "tls")]
     pub fn secure_url(&self) -> String {
-        format!("https://localhost:{}", self.secure.port())
+        format!("https://localhost:{}", self.secure.0.address.port())
     }
 
     /// The certificate of HTTPS, PEM.
+    #[cfg(feature = "tls")]
     pub fn certificate(&self) -> &str {
-        &self.certificate
+        &self.secure.1
     }
 
     /// The cloud behind it.
@@ -96,72 +79,109 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // A runtime must not be waited for in another one.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-fn tls() -> anyhow::Result<(TlsAcceptor, String)> {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)?;
-    Ok((TlsAcceptor::from(Arc::new(config)), made.cert.pem()))
-}
-
-async fn accept(listener: TcpListener, cloud: Arc<Mutex<Cloud>>, tls: Option<TlsAcceptor>) {
-    loop {
-        let Ok((socket, _)) = listener.accept().await else { continue };
-        let (cloud, tls) = (Arc::clone(&cloud), tls.clone());
-        tokio::spawn(async move {
-            match tls {
-                None => serve(socket, cloud).await,
-                Some(tls) => {
-                    if let Ok(socket) = tls.accept(socket).await {
-                        serve(socket, cloud).await;
-                    }
+impl Port {
+    fn open(
+        address: SocketAddr,
+        cloud: &Arc<Mutex<Cloud>>,
+        serve: impl Fn(TcpStream, &Mutex<Cloud>) -> io::Result<()> + Clone + Send + 'static,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (ends, cloud) = (Arc::clone(&is_over), Arc::clone(cloud));
+        thread::Builder::new().name("azure".to_owned()).spawn(move || {
+            for socket in listener.incoming() {
+                if ends.load(Ordering::Relaxed) {
+                    return;
                 }
+                let Ok(socket) = socket else { continue };
+                let (serve, cloud) = (serve.clone(), Arc::clone(&cloud));
+                // A connection that breaks is the client's affair, or a fault.
+                thread::spawn(move || {
+                    let is_ready = socket.set_nodelay(true).and(socket.set_read_timeout(Some(IDLE)));
+                    let _ = is_ready.and_then(|()| serve(socket, &cloud));
+                });
             }
-        });
+        })?;
+        Ok(Self { address, is_over })
     }
 }
 
-async fn serve(socket: impl AsyncRead + AsyncWrite + Unpin, cloud: Arc<Mutex<Cloud>>) {
-    let service = service_fn(|request: http::Request<Incoming>| {
-        let cloud = Arc::clone(&cloud);
-        async move {
-            let (head, body) = request.into_parts();
-            let body = Limited::new(body, MOST_BODY_BYTES).collect().await.map_err(|_| Lost)?;
-            answer(&cloud, &head, &body.to_bytes())
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        // The thread waits for a connection.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// Answers the requests of a connection until it ends.
+fn serve(socket: impl Read + Write, cloud: &Mutex<Cloud>) -> io::Result<()> {
+    let mut socket = BufReader::new(socket);
+    while let Some(request) = read(&mut socket)? {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let reply = cloud.lock().unwrap_or_else(PoisonError::into_inner).handle(&request, now_ms);
+        let Reply::Answer(answer) = reply else { return Ok(()) };
+        write(socket.get_mut(), &request, &answer)?;
+    }
+    Ok(())
+}
+
+/// Reads a request of HTTP/1.1; `None` at the end of the connection.
+fn read(socket: &mut BufReader<impl Read>) -> io::Result<Option<Request>> {
+    let Some(first) = line(socket)? else { return Ok(None) };
+    let mut words = first.split(' ');
+    let (Some(method), Some(target)) = (words.next(), words.next()) else {
+        return Err(invalid("no request line"));
+    };
+    let mut request = Request::new(method, target);
+    for _ in 0..MOST_HEADER_LINES {
+        let header = line(socket)?.ok_or_else(|| invalid("half of a request"))?;
+        if header.is_empty() {
+            if request.header_value("transfer-encoding").is_some() {
+                return Err(invalid("no client of this cloud sends chunks"));
+            }
+            let length = request.header_value("content-length").map_or(Ok(0), str::parse::<usize>);
+            let length = length.map_err(|_| invalid("no length"))?;
+            if length > MOST_BODY_BYTES {
+                return Err(invalid("too large"));
+            }
+            let mut body = vec![0; length];
+            socket.read_exact(&mut body)?;
+            return Ok(Some(request.body(body)));
         }
-    });
-    // A connection that breaks is the client's affair, or a fault.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
+        let (name, value) = header.split_once(':').ok_or_else(|| invalid("no header"))?;
+        request = request.header(name.trim(), value.trim());
+    }
+    Err(invalid("too many headers"))
 }
 
-fn answer(cloud: &Mutex<Cloud>, head: &Parts, body: &Bytes) -> Result<http::Response<Full<Bytes>>, Lost> {
-    let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
-    let mut request = Request::new(head.method.as_str(), target).body(body.to_vec());
-    for (name, value) in &head.headers {
-        request = request.header(name.as_str(), value.to_str().unwrap_or_default());
-    }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-    let reply = cloud.lock().unwrap_or_else(PoisonError::into_inner).handle(&request, now_ms);
-    let Reply::Answer(answer) = reply else { return Err(Lost) };
-    let mut response = http::Response::new(Full::new(Bytes::from(answer.body)));
-    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+fn line(socket: &mut BufReader<impl Read>) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let length = socket.take(1 << 16).read_line(&mut line)?;
+    Ok((length > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+fn write(socket: &mut impl Write, request: &Request, answer: &Response) -> io::Result<()> {
+    let mut head = format!("HTTP/1.1 {} Answer\r\n", answer.status);
     for (name, value) in &answer.headers {
-        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse::<HeaderValue>()) {
-            response.headers_mut().append(name, value);
-        }
+        head.push_str(&format!("{name}: {value}\r\n"));
     }
-    Ok(response)
+    let has_body = answer.status != 204 && request.method != "HEAD";
+    if has_body {
+        head.push_str(&format!("content-length: {}\r\n", answer.body.len()));
+    }
+    head.push_str("\r\n");
+    let mut bytes = head.into_bytes();
+    if has_body {
+        bytes.extend(&answer.body);
+    }
+    // At once, so that no half of an answer waits for the other.
+    socket.write_all(&bytes)?;
+    socket.flush()
+}
+
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }

@@ -45,7 +45,10 @@ fn install(folder: &Path, python: &Path) -> anyhow::Result<()> {
         .args(["--require-hashes", "--requirement"])
         .arg(&list)
         .status()?;
-    ensure!(installed.success(), "pip could not install Microsoft's client: check the network, or PIP_INDEX_URL");
+    ensure!(
+        installed.success(),
+        "pip could not install Microsoft's client: check the network, or PIP_INDEX_URL"
+    );
     Ok(())
 }
 
@@ -66,7 +69,8 @@ fn microsoft_s_own_client_makes_a_vm_and_removes_it() {
         .env_remove("https_proxy")
         .output()
         .unwrap();
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && said.contains("fine"), "{said}");
     let left: Vec<String> = server.cloud().resources().map(|resource| resource.name.clone()).collect();
     assert_eq!(left, Vec::<String>::new());

@@ -183,6 +183,30 @@ fn tags(body: &Value) -> Result<BTreeMap<String, String>, Response> {
 
 /// The time as Azure writes it.
 fn time(ms: u64) -> String {
-    let at = jiff::Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(0)).unwrap_or_default();
-    at.strftime("%Y-%m-%dT%H:%M:%S.%3f+00:00").to_string()
+    let (days, of_day) = (ms / 86_400_000, ms % 86_400_000);
+    // Years begin in March here, so that the leap day is their last; an era has 400 of them.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = era * 400 + year + next;
+    let (seconds, ms) = (of_day / 1_000, of_day % 1_000);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}+00:00")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        assert_eq!(time(0), "1970-01-01T00:00:00.000+00:00");
+        assert_eq!(time(1_767_323_045_678), "2026-01-02T03:04:05.678+00:00");
+        assert_eq!(time(1_709_251_199_900), "2024-02-29T23:59:59.900+00:00");
+        assert_eq!(time(951_868_800_123), "2000-03-01T00:00:00.123+00:00");
+    }
 }
