@@ -30,7 +30,8 @@ pub struct AzureDriver;
 
 machinist_sdk::export_driver!(AzureDriver, reboot, delete_by_id, node_id, placement, interruption, capacity);
 
-/// All capabilities of the contract. A VM's name is its key: Azure refuses a second VM of the name, whatever reads show.
+/// All capabilities of the contract. A VM's name is its key: Azure refuses a second VM of the name, whatever reads
+/// show.
 fn capabilities() -> Capabilities {
     Capabilities::STATUS
         | Capabilities::INITIALIZE

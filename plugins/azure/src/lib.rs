@@ -1,4 +1,4 @@
-//! Driver for Azure.
+//! Driver for virtual machines of Azure.
 //!
 //! | topic | module |
 //! | --- | --- |

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::tags::Tags;
 
-/// What Azure says about the making of a resource.
+/// The state of the making of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Provisioning {
     Creating,
@@ -68,7 +68,7 @@ pub(crate) struct Part {
     pub(crate) lun: Option<i64>,
 }
 
-/// A VM.
+/// A VM as Azure shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VmFacts {
     pub(crate) id: String,
@@ -88,7 +88,7 @@ pub(crate) struct VmFacts {
     pub(crate) raw_data_disks: Value,
 }
 
-/// A network interface.
+/// A network interface as Azure shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NicFacts {
     pub(crate) tags: Tags,
@@ -98,7 +98,7 @@ pub(crate) struct NicFacts {
     pub(crate) address: Option<String>,
 }
 
-/// A disk.
+/// A disk as Azure shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DiskFacts {
     pub(crate) tags: Tags,

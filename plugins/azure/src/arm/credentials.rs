@@ -1,5 +1,5 @@
-//! Checks that the Secret has the keys with which the host asks for a token, and reads the one that is no secret: the id
-//! of the subscription, which is part of every path. The other values stay in the host.
+//! Checks that the Secret has the keys with which the host asks for a token. Reads the one that is no secret: the id of
+//! the subscription, which is part of every path. The other values stay in the host.
 
 use machinist_sdk::driver::{Code, Encoding, Failure, Host, Secrets};
 

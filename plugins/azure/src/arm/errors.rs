@@ -12,10 +12,9 @@ const QUOTED_CHARACTERS: usize = 240;
 /// A token service explains itself at length; the beginning says it.
 const SHOWN_CODE: usize = 80;
 
-/// A failed request.
+/// A request that failed, with Azure's own code.
 #[derive(Debug)]
 pub(crate) struct ArmError {
-    /// Azure's own code.
     code: Option<String>,
     pub(crate) status: u16,
     pub(crate) failure: Failure,

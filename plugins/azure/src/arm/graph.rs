@@ -9,7 +9,7 @@ use crate::tags::{CLUSTER_TAG, NAME_TAG, TagKeys, Tags, UID_TAG};
 /// Rows of one page: with every tag at its maximum length, a page stays below the host's limit of 4 MiB.
 pub(crate) const PAGE_ROWS: usize = 100;
 
-/// A resource.
+/// A resource in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) id: ResourceId,

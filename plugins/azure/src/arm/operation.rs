@@ -13,7 +13,7 @@ const LATEST_MS: u64 = 60_000;
 /// Operations have paths of a few hundred characters.
 const MOST_PATH_BYTES: usize = 2_048;
 
-/// An accepted change.
+/// A change that Azure has accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
     /// Path and query of the operation. The requests go to the driver's own endpoint: a host that an answer names could

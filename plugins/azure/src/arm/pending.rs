@@ -29,7 +29,8 @@ impl Doing {
 /// The state that a call passes to the next one. Text of another program counts as none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pending {
-    /// The VM that this driver created, or found with the machine's marks. Unlike the provider id, nobody else writes it.
+    /// The VM that this driver created, or found with the machine's marks. Nobody else writes it, unlike the provider
+    /// id.
     pub(crate) vm: Option<ResourceId>,
     /// The operation that is due to be looked at.
     pub(crate) poll: Option<(Doing, String)>,

@@ -131,7 +131,8 @@ pub(crate) fn present(text: String) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// Returns a text of which only some values are allowed, as Azure writes it: case does not matter. A blank one is absent.
+/// Returns a text of which only some values are allowed, as Azure writes it: case does not matter. A blank text is
+/// absent.
 pub(crate) fn one_of(
     fields: &mut Object<'_>,
     name: &'static str,

@@ -37,7 +37,7 @@ pub(crate) struct OsDisk {
     pub(crate) encryption: Option<String>,
 }
 
-/// A further disk.
+/// A disk beside that of the operating system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DataDisk {
     pub(crate) lun: i32,

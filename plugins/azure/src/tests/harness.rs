@@ -16,7 +16,7 @@ const MARK: &str = "oauth2-client-credentials; scope=https://management.azure.co
 /// A create or a deletion that takes more calls than this has no end.
 const MOST_CALLS: usize = 80;
 
-/// What happens to one request.
+/// The trouble of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
     LoseRequest,

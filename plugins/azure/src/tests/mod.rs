@@ -5,7 +5,7 @@
 //! | `classes` | classes that the driver accepts and refuses |
 //! | `creation` | from a request to exactly one VM |
 //! | `faults` | a fault at each request of a life: one VM, and nothing left |
-//! | `refusals` | what Azure refuses, and what the host and people see |
+//! | `refusals` | refusals of Azure, as the host and people see them |
 //! | `deletion` | nothing is left, and nothing of others is touched |
 //! | `listing` | listings of the cluster's VMs and their remains |
 //! | `takeover` | VMs of another program, in clusters that adopt them and in others |

@@ -1,4 +1,4 @@
-//! What Azure refuses, and what the host and people see.
+//! Refusals of Azure, as the host and people see them.
 
 use azure_cloud::{Client, Effect, Options, Rule};
 use machinist_sdk::driver::{Code, Failure};

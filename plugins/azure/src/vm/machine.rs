@@ -30,7 +30,7 @@ pub(crate) struct Machines<'a> {
 
 /// The VM to which name and provider id of a machine lead.
 pub(crate) enum Look {
-    /// The machine's own.
+    /// It is the machine's own.
     Here(Box<VmFacts>),
     Absent,
     /// The resource group does not exist.
@@ -39,7 +39,7 @@ pub(crate) enum Look {
     Foreign(Failure),
 }
 
-/// What is known of a machine before any request.
+/// The facts about a machine before any request.
 pub(crate) struct Known<'a> {
     pub(crate) request: &'a Request,
     pub(crate) spec: Spec,

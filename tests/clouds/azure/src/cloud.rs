@@ -10,7 +10,7 @@ use crate::state::{Action, Key, Kind, Operation, Resource, State, id};
 use crate::tokens::{self, Tokens};
 use crate::wire::{Request, Response, error};
 
-/// What comes back.
+/// The answer to a request, if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Answer(Response),
@@ -25,7 +25,7 @@ pub struct Cloud {
     pub(crate) resources: BTreeMap<Key, Resource>,
     pub(crate) operations: Vec<Operation>,
     pub(crate) tokens: Tokens,
-    /// What Resource Graph showed at a time.
+    /// The resources before each change, for Resource Graph.
     pub(crate) past: Vec<(u64, BTreeMap<Key, Resource>)>,
     /// Numbers of requests, by method and kind of path.
     pub(crate) counts: BTreeMap<String, u64>,
@@ -301,7 +301,7 @@ impl Cloud {
         }
     }
 
-    /// What Resource Graph shows.
+    /// The resources that Resource Graph shows.
     pub(crate) fn graph(&self, now_ms: u64) -> &BTreeMap<Key, Resource> {
         let horizon = now_ms.saturating_sub(self.options.graph_lag_ms);
         let before = self.past.iter().find(|(changed_ms, _)| *changed_ms > horizon);

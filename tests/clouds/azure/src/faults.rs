@@ -1,11 +1,11 @@
-//! What goes wrong on purpose.
+//! Faults that tests order.
 
 use crate::wire::{Request, Response, error};
 
 /// The fault of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Azure refuses it.
+    /// Azure refuses it in this way.
     Refuse { status: u16, code: String, message: String },
     /// Azure accepts it, and the operation fails in the end.
     FailLater { code: String, message: String },
@@ -24,7 +24,7 @@ pub enum Effect {
 /// The requests that a fault befalls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Empty: every method.
+    /// Empty stands for every method.
     pub method: String,
     /// A part of the path, without regard to case.
     pub path: String,

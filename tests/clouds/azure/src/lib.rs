@@ -1,7 +1,7 @@
-//! Azure for tests.
+//! A cloud like Azure, for tests.
 //!
-//! The models are Microsoft's own (`models/generate.mjs`), so what a driver sends wrongly is refused, and what the cloud
-//! answers has the form of Azure's answers. Around them are resources with a state, operations that take time and fail,
+//! The models are Microsoft's own (`models/generate.mjs`): the cloud refuses wrong requests, and its answers have the
+//! form of Azure's. Around them are resources with a state, operations that take time and fail,
 //! tokens, quotas and faults. `API.md` beside this crate says what is there and what is not.
 //!
 //! [`Cloud`] is a plain value: a request and the time in, an answer out. [`Server`] puts it behind HTTP and HTTPS.
@@ -16,7 +16,7 @@
 //! | `arm` | virtual machines, network interfaces, disks, the catalogue, Resource Graph |
 //! | `tokens` | Microsoft Entra's token endpoint |
 //! | `certificates` | client assertions that a certificate signs |
-//! | `faults` | what goes wrong on purpose |
+//! | `faults` | faults that tests order |
 //! | `admin` | a back door for tests: looks at VMs, and makes some |
 //! | `server` | HTTP on loopback, and HTTPS |
 //! | `tls` | the certificate of HTTPS |

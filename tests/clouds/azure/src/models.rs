@@ -1,4 +1,4 @@
-//! Checks bodies against Microsoft's models: `models/models.json`, which `models/generate.mjs` makes of the clients that
+//! Checks bodies against Microsoft's models in `models/models.json`. `models/generate.mjs` makes it of the clients that
 //! Microsoft publishes.
 
 use std::sync::LazyLock;

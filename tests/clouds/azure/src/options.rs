@@ -27,7 +27,7 @@ pub struct Size {
 /// An image of the marketplace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageOffer {
-    /// publisher:offer:sku:version
+    /// The four parts publisher:offer:sku:version.
     pub urn: String,
     /// Name, product and publisher, for an image that is not free.
     pub plan: Option<[String; 3]>,
@@ -48,7 +48,7 @@ pub struct Client {
     pub secret: Option<String>,
     /// True: the secret is of the past.
     pub is_expired: bool,
-    /// Certificates, DER.
+    /// Certificates of the application, DER.
     pub certificates: Vec<Vec<u8>>,
     /// Tokens of other issuers that the application trusts.
     pub federated: BTreeSet<String>,
@@ -75,7 +75,7 @@ pub struct Options {
     pub create_ms: u64,
     pub delete_ms: u64,
     pub part_ms: u64,
-    /// `Retry-After` of operations.
+    /// The header `Retry-After` of operations.
     pub retry_after_s: Option<u64>,
     pub token_lifetime_s: u64,
     /// After a change Resource Graph shows the state before for this long.

@@ -1,4 +1,4 @@
-//! Resources and operations.
+//! Resources, and operations that take time.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ impl Key {
     }
 }
 
-/// What an operation does in the end.
+/// The effect of an operation, in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Create,

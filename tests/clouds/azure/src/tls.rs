@@ -11,7 +11,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 #[derive(Clone)]
 pub(crate) struct Tls {
     config: Arc<ServerConfig>,
-    /// PEM.
+    /// The certificate as PEM.
     pub(crate) certificate: String,
 }
 

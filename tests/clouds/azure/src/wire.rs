@@ -13,7 +13,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-/// An answer.
+/// An answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,

@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `vms` | virtual machines |
-//! | `rules` | what Azure refuses about a VM |
+//! | `rules` | the rules by which Azure refuses a VM |
 //! | `parts` | network interfaces and disks |
 //! | `ending` | the end of operations |
 //! | `catalogue` | images, agreements, sizes, subnets, resource groups, operations |
@@ -30,7 +30,7 @@ pub(crate) use catalogue::other;
 pub(crate) use ending::settle;
 pub(crate) use vms::planted;
 
-/// A checked request.
+/// A request whose form was checked.
 pub(crate) struct Call<'a> {
     pub(crate) request: &'a Request,
     pub(crate) operation: &'a models::Operation,

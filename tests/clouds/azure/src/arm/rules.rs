@@ -1,4 +1,4 @@
-//! What Azure refuses about a VM.
+//! The rules by which Azure refuses a VM.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

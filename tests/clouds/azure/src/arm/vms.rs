@@ -1,4 +1,4 @@
-//! Virtual machines.
+//! Virtual machines: creation, changes, deletion, looks.
 
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn update(
     Ok(answer)
 }
 
-/// What Azure keeps of a VM, with what it adds.
+/// The VM as Azure keeps it, with its additions.
 fn kept(cloud: &mut Cloud, call: &Call<'_>, body: &Value, key: &Key) -> Value {
     let mut kept = body.clone();
     for name in ["location", "tags", "zones"] {
