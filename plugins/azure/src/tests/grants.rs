@@ -35,10 +35,13 @@ fn rules() -> Vec<Rule> {
             let list = list.trim_matches(['[', ']']);
             list.split(", ").map(|entry| entry.trim_matches(['{', '}', ' ']).to_owned()).collect()
         };
-        match (line.split_once(": "), rules.last_mut()) {
-            (Some(("- host", "management.azure.com")), _) => rules.push(Rule::default()),
-            (Some(("methods", list)), Some(rule)) if rule.methods.is_empty() => rule.methods = entries(list),
-            (Some(("paths", list)), Some(rule)) if rule.paths.is_empty() => rule.paths = entries(list),
+        if line == "- host: management.azure.com" {
+            rules.push(Rule::default());
+        }
+        let Some(rule) = rules.last_mut() else { continue };
+        match line.split_once(": ") {
+            Some(("methods", list)) if rule.methods.is_empty() => rule.methods = entries(list),
+            Some(("paths", list)) if rule.paths.is_empty() => rule.paths = entries(list),
             _ => {}
         }
     }
@@ -51,8 +54,7 @@ fn requests() -> BTreeSet<(String, String)> {
         "/properties/storageProfile/imageReference",
         json!({ "urn": "kinvolk:flatcar-paid:flatcar:3815.2.0" }),
     );
-    spec["properties"]["storageProfile"]["dataDisks"] =
-        json!([{ "lun": 0, "diskSizeGB": 1, "storageAccountType": "x", "imageRef": { "id": "/x" } }]);
+    spec["properties"]["storageProfile"]["dataDisks"] = json!([{ "lun": 0, "diskSizeGB": 1, "storageAccountType": "StandardSSD_LRS", "imageRef": { "id": "/x" } }]);
     let world = World::plain();
     let mut request = request_of(1, &spec);
     world.create_to_end(&mut request).unwrap();
