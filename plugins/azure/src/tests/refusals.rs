@@ -1,0 +1,142 @@
+//! Refusals of Azure, as the host and people see them.
+
+use azure_cloud::{Client, Effect, Options, Rule};
+use machinist_sdk::driver::{Code, Failure};
+use serde_json::json;
+
+use super::harness::{USER_DATA, World, request, request_of, spec_with};
+
+fn created(world: &World) -> Failure {
+    world.create(&request(1)).map(|_| ()).expect_err("a refusal")
+}
+
+#[test]
+fn a_wrong_secret_is_named_and_terminal() {
+    let table: [(&str, &str, &str); 3] = [
+        ("clientSecret", "wrong-secret-value", "clientSecret"),
+        ("clientID", "33333333-0000-4000-8000-000000000000", "clientID and tenantID"),
+        ("tenantID", "44444444-0000-4000-8000-000000000000", "tenantID"),
+    ];
+    for (key, value, advice) in table {
+        let world = World::plain();
+        world.set_secret(key, value);
+        let failure = created(&world);
+        assert_eq!((failure.code, failure.terminal), (Code::Unauthenticated, true), "{key}: {failure}");
+        assert!(failure.message.contains(advice) && !failure.message.contains("wrong-secret"), "{failure}");
+    }
+    let mut options = Options::default();
+    options.clients = vec![Client { is_expired: true, ..options.clients[0].clone() }];
+    let failure = created(&World::new(options));
+    assert!(failure.message.contains("has expired"), "{failure}");
+    let world = World::plain();
+    world.set_secret("subscriptionID", "sub-2");
+    let failure = created(&world);
+    assert_eq!(failure.code, Code::FailedPrecondition);
+    assert!(failure.message.contains("subscriptionID"), "{failure}");
+}
+
+#[test]
+fn a_secret_that_lacks_a_key_makes_no_request() {
+    for key in ["clientID", "clientSecret", "tenantID", "subscriptionID"] {
+        let world = World::plain();
+        world.forget_secret(key);
+        let failure = created(&world);
+        assert_eq!((failure.code, failure.terminal), (Code::Unauthenticated, true));
+        assert!(failure.message.contains(key), "{failure}");
+        assert_eq!(world.sent(), Vec::new());
+    }
+    let world = World::plain();
+    world.set_secret("workloadIdentityTokenFile", "/var/run/secrets/token");
+    assert!(created(&world).message.contains("remove one of them"));
+    world.forget_secret("clientSecret");
+    world.set_secret("subscriptionID", "a/../b");
+    assert!(created(&world).message.contains("not the id of a subscription"));
+}
+
+#[test]
+fn a_missing_right_is_named() {
+    for right in ["Microsoft.Compute/virtualMachines/write", "Microsoft.Network/networkInterfaces/write"] {
+        let mut options = Options::default();
+        options.denied.insert(right.to_owned());
+        let failure = created(&World::new(options));
+        assert_eq!((failure.code, failure.terminal), (Code::PermissionDenied, false));
+        assert!(failure.message.contains(&format!("do {right} here")), "{failure}");
+    }
+}
+
+#[test]
+fn each_refusal_has_its_code() {
+    let table = [
+        (409, "SkuNotAvailable", "", Code::ResourceExhausted, false),
+        (409, "OverconstrainedZonalAllocationRequest", "", Code::ResourceExhausted, false),
+        (
+            409,
+            "OperationNotAllowed",
+            "exceeding approved Total Regional Cores quota",
+            Code::ResourceExhausted,
+            false,
+        ),
+        (409, "OperationNotAllowed", "is being updated", Code::Aborted, false),
+        (400, "InvalidParameter", "", Code::InvalidArgument, true),
+        (403, "RequestDisallowedByPolicy", "", Code::FailedPrecondition, false),
+        (409, "ScopeLocked", "", Code::FailedPrecondition, false),
+        (409, "MissingSubscriptionRegistration", "", Code::FailedPrecondition, false),
+        (429, "TooManyRequests", "", Code::Unavailable, false),
+        (401, "ExpiredAuthenticationToken", "", Code::Unauthenticated, false),
+        (500, "InternalServerError", "", Code::Unavailable, false),
+        (503, "ServerBusy", "", Code::Unavailable, false),
+    ];
+    for (status, code, message, expected, terminal) in table {
+        let world = World::plain();
+        let effect = Effect::Refuse { status, code: code.into(), message: message.into() };
+        world.fault(Rule::once("PUT", "virtualMachines", effect));
+        let failure = created(&world);
+        assert_eq!((failure.code, failure.terminal), (expected, terminal), "{code}: {failure}");
+        assert_eq!(failure.cloud_code.as_deref(), Some(code));
+        assert_eq!(failure.may_have_happened, status >= 500, "{code}");
+    }
+}
+
+#[test]
+fn throttling_says_when_to_come_again() {
+    let world = World::plain();
+    world.fault(Rule::always("", "", Effect::Throttle { retry_after_s: 17 }));
+    let failure = world.status(&request(1)).unwrap_err();
+    assert_eq!((failure.code, failure.retry_after_ms), (Code::Unavailable, Some(17_000)));
+}
+
+#[test]
+fn unknown_places_and_sizes_are_the_class_s_fault() {
+    for (pointer, value) in [
+        ("/location", json!("atlantis")),
+        ("/properties/hardwareProfile/vmSize", json!("Standard_Huge")),
+        ("/properties/zone", json!(9)),
+    ] {
+        let world = World::plain();
+        let failure = world.create(&request_of(1, &spec_with(pointer, value))).unwrap_err();
+        assert_eq!((failure.code, failure.terminal), (Code::InvalidArgument, true), "{pointer}: {failure}");
+    }
+    let world = World::plain();
+    let nowhere = spec_with("/resourceGroup", json!("nowhere"));
+    let failure = world.create(&request_of(1, &nowhere)).unwrap_err();
+    assert_eq!(failure.code, Code::FailedPrecondition);
+    assert!(failure.message.contains("create the resource group"), "{failure}");
+    let everywhere = spec_with("/properties/hardwareProfile/vmSize", json!("Standard_M128s"));
+    let mut elsewhere = everywhere;
+    elsewhere["properties"]["zone"] = json!(2);
+    let failure = world.create(&request_of(2, &elsewhere)).unwrap_err();
+    assert_eq!(failure.code, Code::ResourceExhausted, "{failure}");
+}
+
+#[test]
+fn no_message_repeats_user_data() {
+    let world = World::plain();
+    let effect = Effect::Refuse {
+        status: 400,
+        code: "InvalidParameter".into(),
+        message: format!("customData is wrong: {USER_DATA}"),
+    };
+    world.fault(Rule::once("PUT", "virtualMachines", effect));
+    let failure = created(&world);
+    assert!(!failure.message.contains("write_files"), "{failure}");
+}

@@ -1,0 +1,45 @@
+//! A cloud like Azure, for tests.
+//!
+//! The models are Microsoft's own (`models/generate.mjs`): the cloud refuses wrong requests, and its answers have the
+//! form of Azure's. Around them are resources with a state, operations that take time and fail,
+//! tokens, quotas and faults. `API.md` beside this crate says what is there and what is not.
+//!
+//! [`Cloud`] is a plain value: a request and the time in, an answer out. [`Server`] puts it behind HTTP and HTTPS.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `cloud` | the way of a request: token, throttling, route, faults |
+//! | `wire` | requests and answers, and errors in Azure's form |
+//! | `models` | checks bodies against Microsoft's models |
+//! | `options` | the subscription, its networks, images, sizes and rights |
+//! | `state` | resources and operations |
+//! | `arm` | virtual machines, network interfaces, disks, the catalogue, Resource Graph |
+//! | `tokens` | Microsoft Entra's token endpoint |
+//! | `certificates` | client assertions that a certificate signs |
+//! | `faults` | faults that tests order |
+//! | `admin` | a back door for tests: looks at VMs, and makes some |
+//! | `server` | HTTP on loopback, and HTTPS |
+//! | `tls` | the certificate of HTTPS |
+
+mod admin;
+mod arm;
+#[cfg(feature = "tls")]
+mod certificates;
+mod cloud;
+mod faults;
+mod models;
+mod options;
+mod server;
+mod state;
+#[cfg(feature = "tls")]
+mod tls;
+mod tokens;
+mod wire;
+
+pub use cloud::{Cloud, Reply};
+pub use faults::{Effect, Faults, Rule};
+pub use models::problems;
+pub use options::{Agreement, Client, ImageOffer, Options, Size, Subnet};
+pub use server::Server;
+pub use state::{Kind, Resource, State};
+pub use wire::{Request, Response};
