@@ -25,7 +25,11 @@ type Endpoint struct {
 
 // Endpoints are the bases of URLs in one region, each with a slash at its end. Volume and Image may be empty.
 type Endpoints struct {
-	Region, Compute, Network, Volume, Image string
+	Region  string `json:"region"`
+	Compute string `json:"compute"`
+	Network string `json:"network"`
+	Volume  string `json:"volume,omitempty"`
+	Image   string `json:"image,omitempty"`
 }
 
 // Catalogs name the same service by its official type or by an older one. The first that a region has counts.

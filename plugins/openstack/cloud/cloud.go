@@ -23,11 +23,12 @@ type Cloud struct {
 	client    *gophercloud.ProviderClient
 }
 
-// Connect reads the catalog, and finds the services of the region. `identity` is the URL of Keystone, version 3.
+// Connect returns the region's services. `identity` is the URL of Keystone, version 3. If the endpoints are known, it does
+// not read the catalog.
 //
 // The host alone logs in and has the token. gophercloud neither logs in nor retries here: it builds requests and reads
 // answers.
-func Connect(host *driver.Host, identity, region string) (*Cloud, error) {
+func Connect(host *driver.Host, identity, region string, known *Endpoints) (*Cloud, error) {
 	hint, err := checkCredentials(host)
 	if err != nil {
 		return nil, err
@@ -38,6 +39,10 @@ func Connect(host *driver.Host, identity, region string) (*Cloud, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}}
 	of.client.UserAgent.Prepend("machinist")
+	if known != nil {
+		of.Endpoints = *known
+		return of, nil
+	}
 	to := doing("read the catalog of Keystone", reads, "catalog")
 	var answer struct {
 		Catalog []Entry `json:"catalog"`

@@ -52,7 +52,7 @@ func (of *machine) build(spec class.Spec) (driver.Creation, error) {
 		return nil, err
 	}
 	of.host.Log().Info("server created", "server", id)
-	of.state.Server, of.state.Created, of.state.Polls = id, time.Now().UnixMilli(), 0
+	of.state.Server, of.state.Created, of.state.Polls, of.state.IsOrdered = id, time.Now().UnixMilli(), 0, false
 	return of.waiting("Nova is building the server"), nil
 }
 

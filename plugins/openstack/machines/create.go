@@ -71,7 +71,7 @@ func (of *machine) claimed(found []cloud.Server) (driver.Creation, error) {
 			return nil, of.noted(withServer(err, chosen, of.cloud.Endpoints.Region))
 		}
 	}
-	of.state.Server = chosen.ID
+	of.state.Server, of.state.IsOrdered = chosen.ID, false
 	switch stage := stageOf(chosen); {
 	case stage == leaving:
 		return of.waiting("the earlier server of this Machine is being deleted"), nil
@@ -98,7 +98,7 @@ func (of *machine) hidden() *driver.Progress {
 		return &progress
 	}
 	of.host.Log().Info("the server of an earlier create is gone", "server", of.state.Server)
-	of.state.Server, of.state.Created, of.state.Polls = "", 0, 0
+	of.state.Server, of.state.Created, of.state.Polls, of.state.IsOrdered = "", 0, 0, false
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (of *machine) endFailed() (driver.Creation, error) {
 		return *progress, nil
 	}
 	failed := of.state.Failed
-	rest := state{Region: of.state.Region}
+	rest := state{Region: of.state.Region, Endpoints: of.state.Endpoints, ReadAt: of.state.ReadAt}
 	return nil, &driver.Error{Code: driver.Code(failed.Code), Message: failed.Message, CloudCode: failed.CloudCode,
 		LastKnownState: rest.text()}
 }

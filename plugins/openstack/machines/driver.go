@@ -135,7 +135,7 @@ func (Driver) List(host *driver.Host, of driver.Class, cluster, token string) (d
 		return driver.Page{}, err
 	}
 	region := class.ReadInPart(of).Region
-	connection, err := cloud.Connect(host, settings.identity(region), region)
+	connection, err := cloud.Connect(host, settings.identity(region), region, nil)
 	if err != nil {
 		return driver.Page{}, err
 	}
@@ -190,7 +190,7 @@ func (Driver) NodeCapacity(host *driver.Host, of driver.Class) (driver.NodeResou
 	if err != nil {
 		return driver.NodeResources{}, err
 	}
-	connection, err := cloud.Connect(host, settings.identity(spec.Region), spec.Region)
+	connection, err := cloud.Connect(host, settings.identity(spec.Region), spec.Region, nil)
 	if err != nil {
 		return driver.NodeResources{}, err
 	}
@@ -229,13 +229,15 @@ func open(host *driver.Host, request driver.Request, region string) (*machine, e
 	if err != nil {
 		return nil, err
 	}
-	connection, err := cloud.Connect(host, settings.identity(region), region)
+	state := parseState(request.Machine.LastKnownState)
+	connection, err := cloud.Connect(host, settings.identity(region), region, state.endpoints(region))
 	if err != nil {
 		return nil, err
 	}
+	state.keep(connection.Endpoints)
 	part := class.ReadInPart(request.Class)
 	return &machine{
-		host: host, cloud: connection, request: request, part: part, state: parseState(request.Machine.LastKnownState),
+		host: host, cloud: connection, request: request, part: part, state: state,
 		marks: marks{
 			cluster: request.Cluster, uid: request.Machine.UID, name: request.Machine.Name,
 			adopted: settings.adopted(request.Cluster), ofClass: part.Keys,

@@ -55,17 +55,26 @@ func (of *machine) removeServers() (bool, error) {
 		if err := of.cloud.DeleteServer(server.ID); err != nil {
 			return false, err
 		}
+		if server.ID == of.storedID() {
+			of.state.IsOrdered = true
+		}
 	}
 	return len(found) > 0, nil
 }
 
+// storedID returns the id that the Machine or the driver has stored; empty for none.
+func (of *machine) storedID() string {
+	if _, id, isKnown := parts(of.request.Machine.ProviderID); isKnown {
+		return id
+	}
+	return of.state.Server
+}
+
 // storedServer returns the server of the provider id, if the search by name has not found it and it is the Machine's.
 func (of *machine) storedServer(found []cloud.Server) (*cloud.Server, error) {
-	_, id, isKnown := parts(of.request.Machine.ProviderID)
-	if !isKnown {
-		id = of.state.Server
-	}
-	if id == "" {
+	id := of.storedID()
+	// After an order the search by name is enough: the host reads the server by its id before it believes that it is gone.
+	if id == "" || of.state.IsOrdered {
 		return nil, nil
 	}
 	for _, server := range found {

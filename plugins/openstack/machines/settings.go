@@ -1,7 +1,6 @@
 package machines
 
 import (
-	"encoding/json"
 	"fmt"
 	"sort"
 	"strings"
@@ -126,44 +125,4 @@ func sorted(of map[string]string) []string {
 	}
 	sort.Strings(keys)
 	return keys
-}
-
-// state is what the driver notes about a Machine for its next call.
-type state struct {
-	Region string `json:"region,omitempty"`
-	// Server was created by this driver for this Machine.
-	Server string `json:"server,omitempty"`
-	// Created is when Nova accepted it, in milliseconds since 1970.
-	Created int64 `json:"created,omitempty"`
-	// Polls counts the calls that found it unfinished.
-	Polls int `json:"polls,omitempty"`
-	// HasPort and HasVolume are true from the moment before the first is created.
-	HasPort   bool `json:"port,omitempty"`
-	HasVolume bool `json:"volume,omitempty"`
-	// Failed is the error with which a create ends when everything that it made is removed.
-	Failed *failure `json:"failed,omitempty"`
-	// isKnown is true if the driver has noted something before.
-	isKnown bool
-}
-
-type failure struct {
-	Code      uint8  `json:"code"`
-	Message   string `json:"message"`
-	CloudCode string `json:"cloudCode,omitempty"`
-}
-
-// parseState takes an unreadable state for none: everything is then searched.
-func parseState(text string) state {
-	var read state
-	if text == "" || driver.ReadJSON([]byte(text), &read) != nil {
-		return state{}
-	}
-	read.isKnown = true
-	return read
-}
-
-func (of state) text() string {
-	// Never fails: it has texts, numbers and flags.
-	written, _ := json.Marshal(of)
-	return string(written)
 }
