@@ -54,6 +54,7 @@ function rootSize(devices: Record<string, unknown>): string | undefined {
 /** A count, or a list of CPUs and ranges: `2`, `0-3`, `0,2`. */
 export function cpuCount(limit: string): number {
   if (/^[1-9][0-9]*$/.test(limit)) return Number(limit);
+  if (/^0*$/.test(limit)) throw invalid('limits.cpu', limit);
   let count = 0;
   for (const part of limit.split(',')) {
     const [, first, last = first] = /^\s*([0-9]+)(?:-([0-9]+))?\s*$/.exec(part) ?? [];

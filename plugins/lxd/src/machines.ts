@@ -20,8 +20,8 @@ import { waitSeconds } from './waits.js';
 
 /** The time until the next call about an operation that runs. */
 const ASK_AGAIN_MS = 1_000;
-/** Instances of one page. Each comes with its user data, twice. */
-const PAGE = 32;
+/** Instances of one page: LXD shows the user data of each twice, and the host reads 4 MiB. */
+const PAGE = 16;
 const SHOWN = 5;
 
 export class Machines {

@@ -74,7 +74,7 @@ const MEANINGS: [RegExp, Meaning][] = [
     code: 'resource-exhausted',
     advice: 'no cluster member takes the instance: see lxc cluster list',
   }],
-  [/is forbidden|restricted|not allowed in (this )?project|not permitted/i, {
+  [/(is|are) forbidden|restricted|not allowed in (this )?project|not permitted/i, {
     name: 'project-restriction',
     code: 'permission-denied',
     advice: "the project's restrictions (restricted.*) forbid it, or the client certificate is restricted to other projects",
@@ -94,7 +94,7 @@ const MEANINGS: [RegExp, Meaning][] = [
     name: 'unavailable',
     code: 'unavailable',
   }],
-  [/unknown configuration key|invalid (config|device|value|option|instance name|instance type|name|architecture)|unsupported|device validation|not supported|instance type doesn't exist|invalid devices/i, {
+  [/unknown configuration key|invalid (cpu limit|config|device|value|option|instance name|instance type|name|architecture)|unsupported|device validation|not supported|instance type doesn't exist|doesn't match instance type/i, {
     name: 'invalid-instance',
     ...CLASS,
     advice: "correct config, devices or type in the MachineClass's providerSpec",

@@ -4,7 +4,7 @@
  * else.
  */
 
-import { InProgress, type Log, type Request } from 'machinist-sdk';
+import { DriverError, InProgress, type Log, type Request } from 'machinist-sdk';
 
 import type { Api } from './api.js';
 import { belongs, instanceName, isOwn, leaveAlone } from './marks.js';
@@ -29,8 +29,14 @@ export class Removal {
   async run(request: Request): Promise<InProgress | { lastKnownState: string }> {
     const project = projectFor(request);
     let isBusy = false;
-    for (const instance of await this.own(request)) {
-      isBusy = (await this.remove(project, instance)) === 'busy' || isBusy;
+    const own = await this.own(request);
+    for (const instance of own) {
+      isBusy = (await this.remove(project, instance.name, isStopped(instance))) === 'busy' || isBusy;
+    }
+    const name = instanceName(request);
+    if (!own.some((instance) => instance.name === name)) {
+      // The name is made from the uid, so the order needs no look, and it is never late as a look may be.
+      isBusy = (await this.order(project, name)) === 'busy' || isBusy;
     }
     const note = noteOf(project);
     if (!isBusy) return { lastKnownState: note };
@@ -56,9 +62,17 @@ export class Removal {
     return found;
   }
 
-  private async remove(project: string, instance: Instance): Promise<Progress> {
-    const { name } = instance;
-    if (!isStopped(instance)) {
+  private async order(project: string, name: string): Promise<Progress> {
+    try {
+      return await this.remove(project, name, true);
+    } catch (error) {
+      if (error instanceof DriverError && error.cloudCode === IS_RUNNING) return this.remove(project, name, false);
+      throw error;
+    }
+  }
+
+  private async remove(project: string, name: string, isStopped: boolean): Promise<Progress> {
+    if (!isStopped) {
       const stopped = await this.finish(project, 'stop the instance', await this.api.setState(project, name, 'stop'), [IS_STOPPED]);
       if (stopped === 'busy') return 'busy';
     }
