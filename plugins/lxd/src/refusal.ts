@@ -107,8 +107,8 @@ const MEANINGS: [RegExp, Meaning][] = [
 ];
 
 /**
- * Parses an answer with an error status. Undefined if it is not in LXD's form. A text that the table lacks is classified
- * by its status.
+ * Parses an answer with an error status. Undefined if it is not in LXD's form. A text that the table lacks is
+ * classified by its status.
  */
 export function refusalOf(answer: Answer): Refusal | undefined {
   const { type, error } = fieldsOf(answer);

@@ -113,17 +113,20 @@ impl Lxd {
 
     /// Sends a request past the proxies and waits for its operation. Gives `metadata`; the error is LXD's text.
     pub async fn ask(&self, method: &str, target: &str, body: Option<Value>) -> anyhow::Result<Value> {
-        let method = method.parse().context("not a method")?;
+        let method: reqwest::Method = method.parse().context("not a method")?;
         let mut request = self.client.request(method, format!("{}{target}", self.https_url));
         if let Some(body) = body {
             request = request.json(&body);
         }
         let mut answer: Value = request.send().await?.json().await?;
-        if let Some(id) = answer.pointer("/metadata/id").and_then(Value::as_str).filter(|_| answer["type"] == "async") {
+        if let Some(id) =
+            answer.pointer("/metadata/id").and_then(Value::as_str).filter(|_| answer["type"] == "async")
+        {
             let url = format!("{}/1.0/operations/{id}/wait?timeout=120", self.https_url);
             answer = self.client.get(url).send().await?.json().await?;
         }
-        let text = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text =
+            |pointer: &str| answer.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let failure = if text("/error").is_empty() { text("/metadata/err") } else { text("/error") };
         ensure!(failure.is_empty(), "{failure}");
         Ok(answer["metadata"].take())
@@ -174,17 +177,19 @@ impl Lxd {
 
     /// What is left of instances in LXD and on its disks, as texts: nothing, if all is removed.
     pub async fn leftovers(&self) -> anyhow::Result<Vec<String>> {
-        let mut left: Vec<String> = self.instances().await?.into_iter().map(|instance| instance.name).collect();
+        let mut left: Vec<String> =
+            self.instances().await?.into_iter().map(|instance| instance.name).collect();
         for kind in ["containers", "virtual-machines", "custom"] {
             let folder = self.folder().join("storage-pools/default").join(kind);
-            let entries = std::fs::read_dir(&folder).with_context(|| format!("failed to read {}", folder.display()))?;
+            let entries =
+                std::fs::read_dir(&folder).with_context(|| format!("failed to read {}", folder.display()))?;
             left.extend(entries.flatten().map(|entry| entry.path().display().to_string()));
         }
         Ok(left)
     }
 
     /// A client of LXD's own, `lxc`, with a configuration and a certificate of its own: run it with these variables.
-    pub async fn own_client(&self, folder: &std::path::Path) -> anyhow::Result<Vec<(&'static str, String)>> {
+    pub fn own_client(&self, folder: &std::path::Path) -> anyhow::Result<Vec<(&'static str, String)>> {
         std::fs::create_dir_all(folder.join("servercerts"))?;
         std::fs::write(folder.join("client.crt"), &self.credentials.client_cert)?;
         std::fs::write(folder.join("client.key"), &self.credentials.client_key)?;
@@ -254,8 +259,10 @@ fn free_port() -> anyhow::Result<u16> {
 
 fn client(credentials: &Credentials) -> anyhow::Result<reqwest::Client> {
     let identity = format!("{}{}", credentials.client_cert, credentials.client_key);
-    let identity = reqwest::Identity::from_pem(identity.as_bytes()).context("failed to read the client certificate")?;
-    let server = reqwest::Certificate::from_pem(credentials.server_cert.as_bytes()).context("failed to read LXD's")?;
+    let identity =
+        reqwest::Identity::from_pem(identity.as_bytes()).context("failed to read the client certificate")?;
+    let server =
+        reqwest::Certificate::from_pem(credentials.server_cert.as_bytes()).context("failed to read LXD's")?;
     reqwest::Client::builder()
         .no_proxy()
         .http1_only()

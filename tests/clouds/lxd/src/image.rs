@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn a_build_that_failed_is_reported_with_its_log_and_starts_over() {
         let cache = tempfile::tempdir().unwrap();
-        let recipe = "#!/bin/sh\necho no mirror >&2\n[ -e \"$1/again\" ] || { touch \"$1/again\"; exit 1; }\n";
+        let recipe =
+            "#!/bin/sh\necho no mirror >&2\n[ -e \"$1/again\" ] || { touch \"$1/again\"; exit 1; }\n";
         let error = Images::prepare_in(cache.path(), recipe).unwrap_err().to_string();
         assert!(error.contains("build.log") && error.contains("MACHINIST_DEBIAN_MIRROR"), "{error}");
         assert!(Images::prepare_in(cache.path(), recipe).is_ok());

@@ -24,6 +24,11 @@ impl Instance {
         let text = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
         let config = value.get("config")?.as_object()?;
         let config = config.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
-        Some(Self { name: text("name")?, project: text("project")?, status: text("status")?, config: config.collect() })
+        Some(Self {
+            name: text("name")?,
+            project: text("project")?,
+            status: text("status")?,
+            config: config.collect(),
+        })
     }
 }

@@ -44,7 +44,11 @@ impl Process {
             .context("failed to start LXD")?;
         // From here on dropping it cleans up.
         let process = Self { script, folder };
-        let ready = process.command("lxd").args(["waitready", "--timeout"]).arg(READY_WITHIN.as_secs().to_string()).output();
+        let ready = process
+            .command("lxd")
+            .args(["waitready", "--timeout"])
+            .arg(READY_WITHIN.as_secs().to_string())
+            .output();
         let ready = ready.context("failed to run lxd waitready")?;
         if !ready.status.success() {
             bail!("LXD did not start within {READY_WITHIN:?}; the last lines of its log:\n{}", process.log());

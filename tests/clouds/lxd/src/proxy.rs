@@ -11,7 +11,7 @@ use bytes::Bytes;
 use faulty_http::{Answer, AnswerBody, Broken, Received, ServerThread, StartError, Upstream, serve};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::action::action;
@@ -22,7 +22,8 @@ const THREADS: usize = 2;
 const REQUEST_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 /// Sound JSON of another kind.
 const OTHER_SHAPE: &str = r#"{"greeting": "to whom it may concern"}"#;
-const HTML: &str = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>";
+const HTML: &str =
+    "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>";
 
 /// One request and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +105,8 @@ async fn handle(shared: &Shared, head: Parts, body: Bytes) -> Answer {
     let Injection { delay, effect } = shared.faults.decide(action);
     tokio::time::sleep(delay).await;
     let answer = suffer(shared, action, &head, body, effect).await;
-    let outcome = answer.as_ref().map_or_else(|_| "lost".to_owned(), |answer| answer.status().as_u16().to_string());
+    let outcome =
+        answer.as_ref().map_or_else(|_| "lost".to_owned(), |answer| answer.status().as_u16().to_string());
     let target = head.uri.path_and_query().map_or_else(String::new, ToString::to_string);
     shared.books().journal.push(Entry { action, target, outcome });
     answer
@@ -121,7 +123,7 @@ async fn suffer(shared: &Shared, action: &str, head: &Parts, body: Bytes, effect
         }
         Effect::Throttle { retry_after } => {
             let mut answer = error(429, "Too many requests");
-            answer.headers.extend(retry_after.map(|seconds| (RETRY_AFTER, seconds.into())));
+            answer.headers.extend(retry_after.map(|seconds| (RETRY_AFTER, HeaderValue::from(seconds))));
             Ok(answer.whole())
         }
         Effect::Failure(text) => {
@@ -191,7 +193,7 @@ fn without(mut answer: Received, hidden: &[String]) -> Received {
     if let Some(entries) = listing.get_mut("metadata").and_then(Value::as_array_mut) {
         entries.retain(|entry| {
             let name = entry.get("name").or(Some(entry)).and_then(Value::as_str).unwrap_or_default();
-            !hidden.iter().any(|hidden| name.rsplit('/').next() == Some(hidden))
+            !hidden.iter().any(|hidden| name.rsplit('/').next() == Some(hidden.as_str()))
         });
     }
     answer.body = listing.to_string().into();
@@ -225,12 +227,13 @@ fn failed(answer: Received, text: &str) -> Received {
 }
 
 fn error(status: u16, text: &str) -> Received {
-    let body = json!({ "type": "error", "status": "", "status_code": 0, "error_code": status, "error": text });
+    let body =
+        json!({ "type": "error", "status": "", "status_code": 0, "error_code": status, "error": text });
     answered(status, "application/json", body.to_string())
 }
 
 fn answered(status: u16, content_type: &'static str, body: String) -> Received {
     let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, http::HeaderValue::from_static(content_type));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     Received { status: StatusCode::from_u16(status).unwrap_or_default(), headers, body: body.into() }
 }
