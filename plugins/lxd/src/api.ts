@@ -6,7 +6,16 @@ import { Attempt, DriverError, type Http, type HttpRequest } from 'machinist-sdk
 
 import type { Endpoint } from './endpoint.js';
 import { CLUSTER_KEY, UID_KEY } from './marks.js';
-import { type Instance, type Outcome, readInstance, readInstances, readNames, readOperation, readProfile, readResources } from './objects.js';
+import {
+  type Instance,
+  type Outcome,
+  readInstance,
+  readInstances,
+  readNames,
+  readOperation,
+  readProfile,
+  readResources,
+} from './objects.js';
 import { isObject } from './reader.js';
 import { isClearNo, NO_OPERATION, NOT_FOUND, refusalOf } from './refusal.js';
 

@@ -32,7 +32,9 @@ export function stepOf({ machine }: Request): Step | undefined {
  */
 export function projectFor(request: Request): string {
   const { project } = note(request.machine.lastKnownState);
-  return partsOf(request.machine.providerId)?.project ?? (typeof project === 'string' && project !== '' ? project : projectOf(request.class));
+  return (
+    partsOf(request.machine.providerId)?.project ?? (typeof project === 'string' && project !== '' ? project : projectOf(request.class))
+  );
 }
 
 /** Returns `lxd:///PROJECT/NAME`, with which kubelets register. */
@@ -53,4 +55,3 @@ function note(text: string | undefined): Record<string, unknown> {
     return {};
   }
 }
-

@@ -33,77 +33,119 @@ const MEANINGS: [RegExp, Meaning][] = [
   [/already stopped|instance is not running/i, { name: IS_STOPPED, code: 'aborted' }],
   [/instance is running/i, { name: IS_RUNNING, code: 'aborted' }],
   [/operation not found/i, { name: NO_OPERATION, code: 'not-found' }],
-  [/image (alias )?not found|(alias|fingerprint).*(not found|doesn't exist)|failed getting image/i, {
-    name: 'image-not-found',
-    ...CLASS,
-    advice: "correct image in the MachineClass's providerSpec; lxc image list shows the images of the project",
-  }],
-  [/project not found/i, {
-    name: 'project-not-found',
-    ...CLASS,
-    advice: "correct project in the MachineClass's providerSpec, or create it with lxc project create",
-  }],
-  [/profile .*(not found|doesn't exist)|profile not found/i, {
-    name: 'profile-not-found',
-    ...CLASS,
-    advice: "correct profiles in the MachineClass's providerSpec, or create the profile in the instance's project",
-  }],
-  [/(cluster (member|group)|target|node).*(not found|doesn't exist)|only allowed when clustered/i, {
-    name: 'target-not-found',
-    ...CLASS,
-    advice: "correct target in the MachineClass's providerSpec; lxc cluster list shows the members",
-  }],
-  [/(storage )?pool.*not found|no root device|root disk/i, {
-    name: 'pool-not-found',
-    ...CLASS,
-    advice: "correct pool in the MachineClass's providerSpec, or the root disk of its profiles",
-  }],
+  [
+    /image (alias )?not found|(alias|fingerprint).*(not found|doesn't exist)|failed getting image/i,
+    {
+      name: 'image-not-found',
+      ...CLASS,
+      advice: "correct image in the MachineClass's providerSpec; lxc image list shows the images of the project",
+    },
+  ],
+  [
+    /project not found/i,
+    {
+      name: 'project-not-found',
+      ...CLASS,
+      advice: "correct project in the MachineClass's providerSpec, or create it with lxc project create",
+    },
+  ],
+  [
+    /profile .*(not found|doesn't exist)|profile not found/i,
+    {
+      name: 'profile-not-found',
+      ...CLASS,
+      advice: "correct profiles in the MachineClass's providerSpec, or create the profile in the instance's project",
+    },
+  ],
+  [
+    /(cluster (member|group)|target|node).*(not found|doesn't exist)|only allowed when clustered/i,
+    {
+      name: 'target-not-found',
+      ...CLASS,
+      advice: "correct target in the MachineClass's providerSpec; lxc cluster list shows the members",
+    },
+  ],
+  [
+    /(storage )?pool.*not found|no root device|root disk/i,
+    {
+      name: 'pool-not-found',
+      ...CLASS,
+      advice: "correct pool in the MachineClass's providerSpec, or the root disk of its profiles",
+    },
+  ],
   [/instance not found|not found.*instance/i, { name: NOT_FOUND, code: 'not-found' }],
-  [/reached maximum|exceeds? .*limit|limit.* (reached|exceeded)|quota/i, {
-    name: 'project-limit',
-    code: 'resource-exhausted',
-    advice: "raise the project's limits (lxc project edit), or delete instances",
-  }],
-  [/no space left|not enough (free )?(space|memory)|cannot allocate memory|insufficient/i, {
-    name: 'no-room',
-    code: 'resource-exhausted',
-    advice: 'free space in the storage pool or memory on the server',
-  }],
-  [/(no|couldn't find|not find).*(suitable|available|candidate).*(member|server|node)/i, {
-    name: 'no-member',
-    code: 'resource-exhausted',
-    advice: 'no cluster member takes the instance: see lxc cluster list',
-  }],
-  [/(is|are) forbidden|restricted|not allowed in (this )?project|not permitted/i, {
-    name: 'project-restriction',
-    code: 'permission-denied',
-    advice: "the project's restrictions (restricted.*) forbid it, or the client certificate is restricted to other projects",
-  }],
-  [/not authorized|unauthorized|forbidden/i, {
-    name: 'not-authorized',
-    code: 'unauthenticated',
-    terminal: true,
-    advice: "let LXD trust clientCert of the MachineClass's Secret (lxc config trust add), and if it is restricted, for this project",
-  }],
-  [/protected|protection/i, {
-    name: 'protected',
-    code: 'failed-precondition',
-    advice: 'somebody set security.protection.delete on the instance: unset it',
-  }],
-  [/member.*(offline|unavailable|not online)|(starting up|shutting down)|no available (dqlite|cowsql)? ?leader|database is locked|context deadline|connection refused|no such host/i, {
-    name: 'unavailable',
-    code: 'unavailable',
-  }],
-  [/unknown configuration key|invalid (cpu limit|config|device|value|option|instance name|instance type|name|architecture)|unsupported|device validation|not supported|instance type doesn't exist|doesn't match instance type/i, {
-    name: 'invalid-instance',
-    ...CLASS,
-    advice: "correct config, devices or type in the MachineClass's providerSpec",
-  }],
-  [/missing source|failed to (start|setup|add) device|failed to run: .*forkstart|failed starting|failed to (handle|start)/i, {
-    name: 'start-failed',
-    code: 'failed-precondition',
-    advice: 'lxc info --show-log NAME shows why; correct devices and profiles of the class',
-  }],
+  [
+    /reached maximum|exceeds? .*limit|limit.* (reached|exceeded)|quota/i,
+    {
+      name: 'project-limit',
+      code: 'resource-exhausted',
+      advice: "raise the project's limits (lxc project edit), or delete instances",
+    },
+  ],
+  [
+    /no space left|not enough (free )?(space|memory)|cannot allocate memory|insufficient/i,
+    {
+      name: 'no-room',
+      code: 'resource-exhausted',
+      advice: 'free space in the storage pool or memory on the server',
+    },
+  ],
+  [
+    /(no|couldn't find|not find).*(suitable|available|candidate).*(member|server|node)/i,
+    {
+      name: 'no-member',
+      code: 'resource-exhausted',
+      advice: 'no cluster member takes the instance: see lxc cluster list',
+    },
+  ],
+  [
+    /(is|are) forbidden|restricted|not allowed in (this )?project|not permitted/i,
+    {
+      name: 'project-restriction',
+      code: 'permission-denied',
+      advice: "the project's restrictions (restricted.*) forbid it, or the client certificate is restricted to other projects",
+    },
+  ],
+  [
+    /not authorized|unauthorized|forbidden/i,
+    {
+      name: 'not-authorized',
+      code: 'unauthenticated',
+      terminal: true,
+      advice: "let LXD trust clientCert of the MachineClass's Secret (lxc config trust add), and if it is restricted, for this project",
+    },
+  ],
+  [
+    /protected|protection/i,
+    {
+      name: 'protected',
+      code: 'failed-precondition',
+      advice: 'somebody set security.protection.delete on the instance: unset it',
+    },
+  ],
+  [
+    /member.*(offline|unavailable|not online)|(starting up|shutting down)|no available (dqlite|cowsql)? ?leader|database is locked|context deadline|connection refused|no such host/i,
+    {
+      name: 'unavailable',
+      code: 'unavailable',
+    },
+  ],
+  [
+    /unknown configuration key|invalid (cpu limit|config|device|value|option|instance name|instance type|name|architecture)|unsupported|device validation|not supported|instance type doesn't exist|doesn't match instance type/i,
+    {
+      name: 'invalid-instance',
+      ...CLASS,
+      advice: "correct config, devices or type in the MachineClass's providerSpec",
+    },
+  ],
+  [
+    /missing source|failed to (start|setup|add) device|failed to run: .*forkstart|failed starting|failed to (handle|start)/i,
+    {
+      name: 'start-failed',
+      code: 'failed-precondition',
+      advice: 'lxc info --show-log NAME shows why; correct devices and profiles of the class',
+    },
+  ],
 ];
 
 /**

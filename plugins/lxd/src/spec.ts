@@ -8,19 +8,7 @@ import { hasDefault, parsedEndpoint } from './endpoint.js';
 import { OWN_KEYS } from './marks.js';
 import { isObject, type Objects, Reader } from './reader.js';
 
-const FIELDS = [
-  'endpoint',
-  'project',
-  'target',
-  'type',
-  'image',
-  'profiles',
-  'pool',
-  'rootSize',
-  'config',
-  'devices',
-  'userDataKey',
-];
+const FIELDS = ['endpoint', 'project', 'target', 'type', 'image', 'profiles', 'pool', 'rootSize', 'config', 'devices', 'userDataKey'];
 const IMAGE_FIELDS = ['alias', 'fingerprint', 'server', 'protocol'];
 const USER_DATA_KEYS = ['cloud-init.user-data', 'user.user-data'] as const;
 /** Names of projects, pools, members and profiles, as LXD accepts them in paths and queries. */
@@ -72,7 +60,8 @@ export function readSpec(text: string, settings: string): { spec: Spec; warnings
 /** Returns the `providerSpec` of a class on this cluster member and no other. */
 export function placed({ spec }: Class, member: string, settings: string): Objects {
   readSpec(spec, settings);
-  if (!NAME.test(member)) throw invalidClass(`the failure domain ${JSON.stringify(member)} is no cluster member: it must be the name of one`);
+  if (!NAME.test(member))
+    throw invalidClass(`the failure domain ${JSON.stringify(member)} is no cluster member: it must be the name of one`);
   return { ...objectOf(spec), target: member };
 }
 

@@ -38,7 +38,13 @@ test('every field reaches LXD', async () => {
   await created(driver, { ...request(1), class: classOf(packed) });
   const [{ body, project, location }] = lxd.live as any;
   assert.deepEqual([project, location, body.type, body.profiles], ['nodes', 'lab-2', 'container', ['default', 'nodes']]);
-  assert.deepEqual(body.source, { type: 'image', alias: 'debian/12/cloud', server: 'https://images.lxd.canonical.com', mode: 'pull', protocol: 'simplestreams' });
+  assert.deepEqual(body.source, {
+    type: 'image',
+    alias: 'debian/12/cloud',
+    server: 'https://images.lxd.canonical.com',
+    mode: 'pull',
+    protocol: 'simplestreams',
+  });
   assert.deepEqual(body.devices.root, { type: 'disk', path: '/', pool: 'fast', size: '20GiB' });
   assert.deepEqual(body.devices.eth0, { type: 'nic', network: 'lxdbr0', 'ipv4.address': '10.0.0.7' });
   assert.deepEqual([body.config['limits.cpu'], body.config['security.nesting']], ['4', 'true']);
@@ -129,7 +135,11 @@ test('a Node has the limits of the class, else of its profiles, else what the se
   lxd.profiles.disk = { config: { 'limits.cpu': '4' }, devices: { root: { type: 'disk', path: '/', pool: 'a', size: '10GB' } } };
   const capacity = async (spec: object) => (await driver.nodeCapacity(classOf({ image: 'a', ...spec }))).resources;
   assert.deepEqual(await capacity({}), { cpu: '8', memory: String(32 * 2 ** 30) });
-  assert.deepEqual(await capacity({ profiles: ['disk', 'small'] }), { cpu: '2', memory: String(16 * 2 ** 30), 'ephemeral-storage': '10000000000' });
+  assert.deepEqual(await capacity({ profiles: ['disk', 'small'] }), {
+    cpu: '2',
+    memory: String(16 * 2 ** 30),
+    'ephemeral-storage': '10000000000',
+  });
   assert.deepEqual(await capacity({ config: { 'limits.cpu': 3, 'limits.memory': '512MiB' }, pool: 'a', rootSize: '1GiB' }), {
     cpu: '3',
     memory: String(2 ** 29),
@@ -154,7 +164,12 @@ test('limits are read as LXD reads them', () => {
 
 test('volumes are those of the CSI driver of LXD', async () => {
   const { driver } = fixture();
-  const specs = [{ csi: { driver: 'lxd.csi.canonical.com', volumeHandle: 'default/a' } }, { csi: { driver: 'other', volumeHandle: 'b' } }, { nfs: {} }, null];
+  const specs = [
+    { csi: { driver: 'lxd.csi.canonical.com', volumeHandle: 'default/a' } },
+    { csi: { driver: 'other', volumeHandle: 'b' } },
+    { nfs: {} },
+    null,
+  ];
   assert.deepEqual(await driver.getVolumeIds(specs.map((spec) => JSON.stringify(spec))), ['default/a', undefined, undefined, undefined]);
   assert.equal((await failure(driver.getVolumeIds(['{']))).code, 'invalid-argument');
 });

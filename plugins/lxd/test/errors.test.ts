@@ -52,7 +52,13 @@ for (const [name, cloudCode, code, isTerminal] of MEANINGS) {
 }
 
 test('an unknown error goes by its status, and an unknown failure is unavailable', async () => {
-  for (const [status, code, mayHaveHappened] of [[400, 'invalid-argument', false], [409, 'aborted', false], [429, 'unavailable', false], [500, 'unavailable', true], [503, 'unavailable', true]] as const) {
+  for (const [status, code, mayHaveHappened] of [
+    [400, 'invalid-argument', false],
+    [409, 'aborted', false],
+    [429, 'unavailable', false],
+    [500, 'unavailable', true],
+    [503, 'unavailable', true],
+  ] as const) {
     const { lxd, driver } = fixture();
     lxd.fault = () => refusal(status, 'something new');
     const error = await failure(driver.create(request(1)));
@@ -65,7 +71,11 @@ test('an unknown error goes by its status, and an unknown failure is unavailable
 });
 
 test('not every 404 means that an instance is gone', async () => {
-  for (const answer of [refusal(404, texts['unknown project']), refusal(404, 'not found'), { status: 404, headers: { 'content-type': 'text/html' }, body: '<html>' }]) {
+  for (const answer of [
+    refusal(404, texts['unknown project']),
+    refusal(404, 'not found'),
+    { status: 404, headers: { 'content-type': 'text/html' }, body: '<html>' },
+  ]) {
     const { lxd, driver } = fixture();
     const asked = { ...request(1), machine: { ...request(1).machine, providerId: (await created(driver, request(1))).providerId } };
     lxd.fault = ({ url }) => (url.pathname.startsWith('/1.0/instances') ? answer : undefined);
@@ -106,10 +116,26 @@ for (const [name, code, spoil] of LOST) {
 }
 
 test("answers that are not LXD's are errors and never an absence", async () => {
-  const bodies = ['', '{', 'null', '{}', '[]', '{"metadata": 1}', '{"metadata": null}', '{"metadata": {}}', '{"metadata": [{}]}', '{"metadata": [{"name": "a"}]}'];
+  const bodies = [
+    '',
+    '{',
+    'null',
+    '{}',
+    '[]',
+    '{"metadata": 1}',
+    '{"metadata": null}',
+    '{"metadata": {}}',
+    '{"metadata": [{}]}',
+    '{"metadata": [{"name": "a"}]}',
+  ];
   for (const body of bodies) {
     const driver = driverOf(() => ({ body }));
-    for (const call of [driver.getStatus(request(1)), driver.create(request(1)), driver.delete(request(1)), driver.list({ class: request(1).class, cluster: 'lab' })]) {
+    for (const call of [
+      driver.getStatus(request(1)),
+      driver.create(request(1)),
+      driver.delete(request(1)),
+      driver.list({ class: request(1).class, cluster: 'lab' }),
+    ]) {
       assert.ok(['internal', 'unavailable'].includes((await failure(call)).code), body);
     }
   }
@@ -117,7 +143,13 @@ test("answers that are not LXD's are errors and never an absence", async () => {
 
 test('instances that LXD lists beside the question are not ours', async () => {
   const instance = { name: 'theirs', status_code: 103, config: { 'user.machinist-cluster': 'other' } };
-  const driver = driverOf(({ url }) => (url.searchParams.get('recursion') === '0' ? sync(['/1.0/instances/theirs']) : url.pathname === '/1.0/instances' ? sync([instance]) : refusal(404, 'Instance not found')));
+  const driver = driverOf(({ url }) =>
+    url.searchParams.get('recursion') === '0'
+      ? sync(['/1.0/instances/theirs'])
+      : url.pathname === '/1.0/instances'
+        ? sync([instance])
+        : refusal(404, 'Instance not found'),
+  );
   assert.equal((await failure(driver.getStatus(request(1)))).code, 'not-found');
   assert.deepEqual((await driver.list({ class: request(1).class, cluster: 'lab' })).machines, []);
 });

@@ -51,7 +51,16 @@ export class FakeLxd {
   /** An instance of somebody else. */
   plant(name: string, config: Record<string, string>, status: FakeInstance['status'] = 'Running') {
     const body = { name, config };
-    const instance: FakeInstance = { name, project: 'default', status, isCreating: false, config, body, lastUsed: '2026-01-02T03:04:05Z', location: this.location };
+    const instance: FakeInstance = {
+      name,
+      project: 'default',
+      status,
+      isCreating: false,
+      config,
+      body,
+      lastUsed: '2026-01-02T03:04:05Z',
+      location: this.location,
+    };
     this.instances.set(`default/${name}`, instance);
     return instance;
   }
@@ -64,7 +73,8 @@ export class FakeLxd {
     if (kind === 'profiles') return name! in this.profiles ? sync(this.profiles[name!]) : refusal(404, 'Fetch profile: Profile not found');
     if (kind === 'resources') return sync({ cpu: { total: 8, architecture: 'x86_64' }, memory: { total: 32 * 2 ** 30 } });
     if (kind !== 'instances') return refusal(404, 'not found');
-    if (name === undefined) return method === 'POST' ? this.#create(project, request.json(), url.searchParams.get('target')) : this.#list(project, url);
+    if (name === undefined)
+      return method === 'POST' ? this.#create(project, request.json(), url.searchParams.get('target')) : this.#list(project, url);
     const instance = this.instances.get(`${project}/${name}`);
     if (!instance) return refusal(404, 'Instance not found');
     if (method === 'GET') return sync(shown(instance));
@@ -77,7 +87,9 @@ export class FakeLxd {
     const key = `${project}/${body.name}`;
     const known = this.instances.get(key);
     if (known) {
-      const error = known.isCreating ? 'Instance is busy running a "create" operation' : 'Add instance info to the database: This "instances" entry already exists';
+      const error = known.isCreating
+        ? 'Instance is busy running a "create" operation'
+        : 'Add instance info to the database: This "instances" entry already exists';
       return this.#operation(() => `Failed creating instance record: ${error}`);
     }
     const instance: FakeInstance = {
@@ -133,7 +145,10 @@ export class FakeLxd {
     const id = `00000000-0000-4000-8000-${String(++this.#count).padStart(12, '0')}`;
     const operation: Operation = { id, location, rounds: this.rounds, end, isOver: false };
     this.operations.set(id, operation);
-    return { status: 202, body: { type: 'async', status: 'Operation created', operation: `/1.0/operations/${id}`, metadata: described(operation) } };
+    return {
+      status: 202,
+      body: { type: 'async', status: 'Operation created', operation: `/1.0/operations/${id}`, metadata: described(operation) },
+    };
   }
 
   #wait(id: string): CloudAnswer {
@@ -167,7 +182,9 @@ export class FakeLxd {
         return own !== undefined && new RegExp(`^${value}$`, 'i').test(own);
       });
     const found = this.live.filter((instance) => instance.project === project && fits(instance));
-    return sync(url.searchParams.get('recursion') === '0' ? found.map(({ name }) => `/1.0/instances/${name}?project=${project}`) : found.map(shown));
+    return sync(
+      url.searchParams.get('recursion') === '0' ? found.map(({ name }) => `/1.0/instances/${name}?project=${project}`) : found.map(shown),
+    );
   }
 }
 

@@ -34,7 +34,8 @@ export function fixture() {
   const lxd = new FakeLxd();
   const driver = driverOf(lxd.answer);
   /** Returns the requests since the last call. */
-  const sent = () => driver.arrived.splice(0).map(({ method, url }) => `${method} ${url.pathname.replace(/operations\/[^/]+/, 'operations/ID')}`);
+  const sent = () =>
+    driver.arrived.splice(0).map(({ method, url }) => `${method} ${url.pathname.replace(/operations\/[^/]+/, 'operations/ID')}`);
   return { lxd, driver, sent };
 }
 

@@ -42,7 +42,9 @@ test('a create orders an instance and starts it, with four requests', async () =
 test('the host authenticates each request over TLS and none over plain HTTP', async () => {
   const { driver } = fixture();
   await created(driver, request(1));
-  assert.ok(driver.sent.every(({ headers }) => headers.some(([name, value]) => name === 'machinist-auth' && value === 'client-certificate')));
+  assert.ok(
+    driver.sent.every(({ headers }) => headers.some(([name, value]) => name === 'machinist-auth' && value === 'client-certificate')),
+  );
   driver.sent.splice(0);
   driver.surroundings = { ...driver.surroundings, settings: { endpoint: 'http://lxd.test:8080' }, grants: undefined, secrets: {} };
   await driver.getStatus(request(1));
@@ -66,7 +68,11 @@ test('an operation that takes longer ends the call, and the next one continues',
 
 test('a wait is no longer than the call, and no longer than five seconds', async () => {
   const { driver } = fixture();
-  for (const [remainingMs, seconds] of [[60_000, '5'], [6_500, '3'], [2_000, '0']] as const) {
+  for (const [remainingMs, seconds] of [
+    [60_000, '5'],
+    [6_500, '3'],
+    [2_000, '0'],
+  ] as const) {
     driver.surroundings = { ...driver.surroundings, remainingMs };
     driver.arrived.splice(0);
     await created(driver, request(seconds === '5' ? 1 : seconds === '3' ? 2 : 3));
@@ -198,7 +204,10 @@ test('two instances of a uid are out of range, and a deletion removes both', asy
 test('foreign instances are refused and never touched', async () => {
   const { lxd, driver } = fixture();
   const other = { ...MARKS, 'user.machinist-cluster': 'other' };
-  for (const [config, text] of [[other, /carries the mark of cluster other.*--cluster-id=other/], [{}, /no cluster's mark.*lxc config set/]] as const) {
+  for (const [config, text] of [
+    [other, /carries the mark of cluster other.*--cluster-id=other/],
+    [{}, /no cluster's mark.*lxc config set/],
+  ] as const) {
     lxd.plant('theirs', config);
     const asked = request(1, {}, { providerId: 'lxd:///default/theirs' });
     for (const call of [driver.getStatus(asked), driver.delete(asked), driver.reboot(asked)]) {
@@ -269,7 +278,12 @@ test('a listing has pages, every instance of the cluster once and nobody else', 
   } while (token !== undefined);
   assert.deepEqual([pages, found.length, new Set(found).size], [3, 40, 40]);
   const [first] = (await driver.list({ class: request(1).class, cluster: 'lab' })).machines;
-  assert.deepEqual(first, { providerId: 'lxd:///default/n-0', machineName: 'worker-0', machineUid: 'uid-0', createdAtMs: 1_767_323_045_123 });
+  assert.deepEqual(first, {
+    providerId: 'lxd:///default/n-0',
+    machineName: 'worker-0',
+    machineUid: 'uid-0',
+    createdAtMs: 1_767_323_045_123,
+  });
 });
 
 test('the names of clusters and uids that a filter would read as an expression are found', async () => {

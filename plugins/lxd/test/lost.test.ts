@@ -49,7 +49,11 @@ function real(url: string): World {
   return {
     endpoint: url,
     send: async ({ method, url: asked, headers, body }) => {
-      const answer = await fetch(`${url}${asked.pathname}${asked.search}`, { method, headers, body: body.length > 0 ? (body as any) : undefined });
+      const answer = await fetch(`${url}${asked.pathname}${asked.search}`, {
+        method,
+        headers,
+        body: body.length > 0 ? (body as any) : undefined,
+      });
       return { status: answer.status, headers: Object.fromEntries(answer.headers), body: new Uint8Array(await answer.arrayBuffer()) };
     },
     count: async (uid) => {
@@ -114,7 +118,10 @@ function isPassing(error: any) {
   return ['unavailable', 'deadline-exceeded', 'aborted', 'internal', 'unknown'].includes(error.code);
 }
 
-const worlds: [string, () => World][] = URL_OF_LXD === undefined ? [0, 1, 3].map((rounds) => [`operations that take ${rounds} waits`, () => fake(rounds)]) : [['a real LXD', () => real(URL_OF_LXD)]];
+const worlds: [string, () => World][] =
+  URL_OF_LXD === undefined
+    ? [0, 1, 3].map((rounds) => [`operations that take ${rounds} waits`, () => fake(rounds)])
+    : [['a real LXD', () => real(URL_OF_LXD)]];
 
 for (const [name, make] of worlds) {
   for (const loss of LOSSES) {
