@@ -17,7 +17,7 @@ import {
   readResources,
 } from './objects.js';
 import { isObject } from './reader.js';
-import { isClearNo, NO_OPERATION, NOT_FOUND, refusalOf } from './refusal.js';
+import { isClearNo, NO_OPERATION, NOT_FOUND, refusalOf, unless } from './refusal.js';
 
 /** The host adds the client certificate to requests with this mark, and verifies the server's. */
 const MARK = { 'machinist-auth': 'client-certificate' };
@@ -49,14 +49,14 @@ export class Api {
     const attempt = this.change(`${action} the instance`);
     // Without force LXD waits for the instance to shut down, which a broken one never does.
     const body = { action, timeout: -1, force: action !== 'start' };
-    const answer = await unless(NOT_FOUND, this.ask(attempt, 'PUT', `/1.0/instances/${name}/state`, { project }, body));
+    const answer = await unless([NOT_FOUND], this.ask(attempt, 'PUT', `/1.0/instances/${name}/state`, { project }, body));
     return answer === undefined ? undefined : operation(attempt, answer);
   }
 
   /** Orders the removal. Returns the operation; undefined: there is no such instance. */
   async remove(project: string, name: string): Promise<string | undefined> {
     const attempt = this.change('delete the instance');
-    const answer = await unless(NOT_FOUND, this.ask(attempt, 'DELETE', `/1.0/instances/${name}`, { project }));
+    const answer = await unless([NOT_FOUND], this.ask(attempt, 'DELETE', `/1.0/instances/${name}`, { project }));
     return answer === undefined ? undefined : operation(attempt, answer);
   }
 
@@ -64,7 +64,7 @@ export class Api {
   async wait(project: string, id: string, seconds: number): Promise<Outcome> {
     const attempt = this.read("wait for LXD's operation");
     const query = { project, timeout: String(seconds) };
-    const answer = await unless(NO_OPERATION, this.ask(attempt, 'GET', `/1.0/operations/${id}/wait`, query));
+    const answer = await unless([NO_OPERATION], this.ask(attempt, 'GET', `/1.0/operations/${id}/wait`, query));
     if (answer === undefined) return { is: 'forgotten' };
     return whole(attempt, readOperation(answer)).outcome;
   }
@@ -72,7 +72,7 @@ export class Api {
   /** Returns an instance with its addresses. Undefined: there is none. */
   async get(project: string, name: string): Promise<Instance | undefined> {
     const attempt = this.read('read the instance');
-    const answer = await unless(NOT_FOUND, this.ask(attempt, 'GET', `/1.0/instances/${name}`, { project, recursion: '1' }));
+    const answer = await unless([NOT_FOUND], this.ask(attempt, 'GET', `/1.0/instances/${name}`, { project, recursion: '1' }));
     return answer === undefined ? undefined : whole(attempt, readInstance(answer));
   }
 
@@ -145,17 +145,6 @@ function certain<T>(read: () => T): T {
     return read();
   } catch (error) {
     throw error instanceof DriverError && isClearNo(error) ? error.with({ mayHaveHappened: false }) : error;
-  }
-}
-
-/** Only LXD's own word is an answer: not every 404 means that an instance is gone. */
-async function unless(name: string, answer: Promise<unknown>): Promise<unknown> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (!(error instanceof DriverError)) throw error;
-    if (error.cloudCode === name) return undefined;
-    throw error;
   }
 }
 

@@ -11,15 +11,17 @@ import { type Class, DriverError, InProgress, type Log, type Page, type Request,
 
 import type { Api } from './api.js';
 import { belongs, instanceName, isOf, isOwn, leaveAlone, marks, NAME_KEY, UID_KEY } from './marks.js';
-import { type Instance, isUp, milliseconds, type Outcome, stateOf } from './objects.js';
+import { type Instance, isStopped, isUp, milliseconds, type Outcome, stateOf } from './objects.js';
 import { noteOf, partsOf, projectFor, providerId, type Step, stepOf } from './progress.js';
-import { BUSY, EXISTS, failureOf, IS_RUNNING, nameOf } from './refusal.js';
+import { BUSY, EXISTS, failureOf, IS_RUNNING, nameOf, NOT_FOUND, unless } from './refusal.js';
 import { Removal } from './removal.js';
 import { projectOf, type Spec } from './spec.js';
 import { waitSeconds } from './waits.js';
 
 /** The time until the next call about an operation that runs. */
 const ASK_AGAIN_MS = 1_000;
+/** Steps of one call. A create has two. */
+const TURNS = 8;
 /** Instances of one page: LXD shows the user data of each twice, and the host reads 4 MiB. */
 const PAGE = 16;
 const SHOWN = 5;
@@ -34,13 +36,15 @@ export class Machines {
   /** Makes and starts the instance, or continues where an earlier call ended. */
   async create(request: Request, spec: Spec, userData: () => string | undefined): Promise<Vm | InProgress> {
     const [project, name] = [projectFor(request), instanceName(request)];
-    let step = stepOf(request) ?? { step: 'create', operation: await this.order(request, spec, userData()) };
+    let step = stepOf(request) ?? (await this.order(request, spec, userData()));
     let location: string | undefined;
-    for (;;) {
+    for (let turns = 0; turns < TURNS; turns += 1) {
       if (step.step === 'look') {
         const instance = await this.found(request);
-        if (isUp(instance)) return vmOf(project, instance);
-        step = await this.start(request);
+        if (!isStopped(instance)) return vmOf(project, instance);
+        const next = await this.start(request);
+        if (next instanceof InProgress) return next;
+        step = next;
         continue;
       }
       const outcome = await this.api.wait(project, step.operation, waitSeconds(this.remainingMs()));
@@ -48,19 +52,24 @@ export class Machines {
       if (outcome.is === 'done') {
         location = outcome.location ?? location;
         if (step.step === 'start') return made(project, name, location);
-        step = await this.start(request);
+        const next = await this.start(request);
+        if (next instanceof InProgress) return next;
+        step = next;
         continue;
       }
       const next = afterFailure(project, step, outcome);
       if (next instanceof InProgress) return next;
       step = next;
     }
+    // LXD says that it runs and shows it stopped: somebody else starts and stops it.
+    return inProgress(project, step);
   }
 
-  private async order(request: Request, spec: Spec, userData: string | undefined) {
+  /** Orders the instance. Newer versions say at once that the name is taken, and not in the operation. */
+  private async order(request: Request, spec: Spec, userData: string | undefined): Promise<Step> {
     const { type, image, profiles, devices, config, target, userDataKey } = spec;
     const pull = image.server === undefined ? {} : { mode: 'pull', protocol: image.protocol ?? 'simplestreams' };
-    return this.api.create(projectFor(request), target, {
+    const order = this.api.create(projectFor(request), target, {
       name: instanceName(request),
       type,
       source: { type: 'image', ...image, ...pull },
@@ -68,13 +77,20 @@ export class Machines {
       config: { ...config, ...marks(request), ...(userData !== undefined && { [userDataKey]: userData }) },
       devices,
     });
+    const operation = await unless([EXISTS, BUSY], order);
+    return operation === undefined ? { step: 'look' } : { step: 'create', operation };
   }
 
-  private async start(request: Request): Promise<Step> {
+  /** Orders the start. An instance that is not there, or that runs already, is looked at. */
+  private async start(request: Request): Promise<Step | InProgress> {
     const project = projectFor(request);
-    const operation = await this.api.setState(project, instanceName(request), 'start');
-    if (operation === undefined) throw lost(request);
-    return { step: 'start', operation };
+    try {
+      const operation = await unless([IS_RUNNING], this.api.setState(project, instanceName(request), 'start'));
+      return operation === undefined ? { step: 'look' } : { step: 'start', operation };
+    } catch (error) {
+      if (error instanceof DriverError && error.cloudCode === BUSY) return inProgress(project, { step: 'look' });
+      throw error;
+    }
   }
 
   /** Returns the instance that has the name of the Machine's, if it is the Machine's. */
@@ -138,8 +154,8 @@ export class Machines {
       leaveAlone(instance, request);
     }
     const own = await this.byUid(request);
-    if (own || id) return own;
-    // Somebody may have taken the marks off: an instance with the name that this Machine's has is not "no instance".
+    if (own || id?.name === instanceName(request)) return own;
+    // Searches miss an instance whose marks somebody has taken off, or whose cluster member is offline. Its name finds it.
     const namesake = await this.api.get(project, instanceName(request));
     if (namesake) leaveAlone(namesake, request);
     return namesake && isOwn(namesake, { ...request, cluster, machine }) ? namesake : undefined;
@@ -165,7 +181,7 @@ function afterFailure(project: string, { step }: Step, outcome: Outcome): Step |
   const name = nameOf(outcome.error);
   // An earlier call, or one at the same time, is at work on it.
   if (name === BUSY) return inProgress(project, { step: 'look' });
-  if ((step === 'create' && name === EXISTS) || (step === 'start' && name === IS_RUNNING)) return { step: 'look' };
+  if (name === (step === 'create' ? EXISTS : IS_RUNNING) || name === NOT_FOUND) return { step: 'look' };
   if (step === 'create') {
     // LXD has removed all that it made. The next call begins anew, without the note.
     throw failureOf('create the instance', outcome.error, false).with({ lastKnownState: noteOf(project) });

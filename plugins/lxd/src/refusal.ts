@@ -165,6 +165,19 @@ export function isClearNo({ cloudCode }: DriverError) {
   return MEANINGS.some(([, { name }]) => name === cloudCode && name !== 'unavailable');
 }
 
+/**
+ * Returns an answer; undefined for errors of these names. Only LXD's own word is an answer: not every 404 means that an
+ * instance is gone.
+ */
+export async function unless<T>(names: string[], answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof DriverError && names.includes(error.cloudCode ?? '')) return undefined;
+    throw error;
+  }
+}
+
 /** Returns the error for an operation that failed. LXD takes back all that a failed create made. */
 export function failureOf(doing: string, error: string, mayHaveHappened: boolean): DriverError {
   const known = meaningOf(error);

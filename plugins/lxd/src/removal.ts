@@ -15,8 +15,8 @@ import { waitSeconds } from './waits.js';
 
 const ASK_AGAIN_MS = 1_000;
 
-/** `gone`: LXD has removed it, or there was none. */
-type Progress = 'gone' | 'busy';
+/** How an order ended. `gone`: it is done, or there was nothing to do. */
+type Progress = 'gone' | 'busy' | 'running';
 
 export class Removal {
   constructor(
@@ -31,12 +31,12 @@ export class Removal {
     let isBusy = false;
     const own = await this.own(request);
     for (const instance of own) {
-      isBusy = (await this.remove(project, instance.name, isStopped(instance))) === 'busy' || isBusy;
+      isBusy = (await this.remove(project, instance.name, isStopped(instance))) !== 'gone' || isBusy;
     }
     const name = instanceName(request);
     if (!own.some((instance) => instance.name === name)) {
       // The name is made from the uid, so the order needs no look, and it is never late as a look may be.
-      isBusy = (await this.order(project, name)) === 'busy' || isBusy;
+      isBusy = (await this.remove(project, name, true)) !== 'gone' || isBusy;
     }
     const note = noteOf(project);
     if (!isBusy) return { lastKnownState: note };
@@ -62,34 +62,49 @@ export class Removal {
     return found;
   }
 
-  private async order(project: string, name: string): Promise<Progress> {
-    try {
-      return await this.remove(project, name, true);
-    } catch (error) {
-      if (error instanceof DriverError && error.cloudCode === IS_RUNNING) return this.remove(project, name, false);
-      throw error;
-    }
-  }
-
+  /** Stops the instance and removes it; one that seems to be stopped is only stopped if LXD says that it runs. */
   private async remove(project: string, name: string, isStopped: boolean): Promise<Progress> {
-    if (!isStopped) {
-      const stopped = await this.finish(project, 'stop the instance', await this.api.setState(project, name, 'stop'), [IS_STOPPED]);
-      if (stopped === 'busy') return 'busy';
+    const remove = () => this.finish(project, 'delete the instance', this.api.remove(project, name));
+    if (isStopped) {
+      const removed = await remove();
+      if (removed !== 'running') return removed;
     }
-    return this.finish(project, 'delete the instance', await this.api.remove(project, name), []);
+    const stopped = await this.finish(project, 'stop the instance', this.api.setState(project, name, 'stop'));
+    return stopped === 'busy' ? 'busy' : remove();
   }
 
-  /** Waits for an operation. `harmless` are errors that mean that there was nothing to do. */
-  private async finish(project: string, doing: string, operation: string | undefined, harmless: string[]): Promise<Progress> {
+  /** Waits for an order and its operation. Newer versions refuse at once, older ones in the operation. */
+  private async finish(project: string, doing: string, order: Promise<string | undefined>): Promise<Progress> {
+    let operation: string | undefined;
+    try {
+      operation = await order;
+    } catch (error) {
+      const progress = error instanceof DriverError ? progressOf(error.cloudCode) : undefined;
+      if (progress === undefined) throw error;
+      return progress;
+    }
     if (operation === undefined) return 'gone';
     const outcome = await this.api.wait(project, operation, waitSeconds(this.remainingMs()));
     if (outcome.is === 'done') return 'gone';
     // The next call sees how it ended.
     if (outcome.is !== 'failed') return 'busy';
-    const name = nameOf(outcome.error);
-    if (name === NOT_FOUND || (name !== undefined && harmless.includes(name))) return 'gone';
-    // Something else is at work on it: its creation, or another call.
-    if (name === BUSY || name === IS_RUNNING) return 'busy';
-    throw failureOf(doing, outcome.error, true);
+    const progress = progressOf(nameOf(outcome.error));
+    if (progress === undefined) throw failureOf(doing, outcome.error, true);
+    return progress;
+  }
+}
+
+/** What an error says about the instance, if it says that there is nothing to do or that something else is at work. */
+function progressOf(name: string | undefined): Progress | undefined {
+  switch (name) {
+    case NOT_FOUND:
+    case IS_STOPPED:
+      return 'gone';
+    case BUSY:
+      return 'busy';
+    case IS_RUNNING:
+      return 'running';
+    default:
+      return undefined;
   }
 }

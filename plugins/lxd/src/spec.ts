@@ -112,7 +112,7 @@ function image(root: Reader): Image {
     alias: fields.text('alias'),
     fingerprint: fields.text('fingerprint', /^[0-9a-f]{12,64}$/, '12 to 64 hexadecimal digits'),
     server: fields.text('server', /^https:\/\/[^\s?#@\\]+$/, 'https://HOST'),
-    protocol: fields.oneOf('protocol', ['simplestreams', 'lxd'] as const),
+    protocol: fields.oneOf('protocol', ['simplestreams', 'lxd', 'incus'] as const),
   };
   const named = ['alias', 'fingerprint'].filter((name) => fields.get(name) !== undefined);
   if (named.length !== 1) root.invalid('image', 'must have either alias or fingerprint');

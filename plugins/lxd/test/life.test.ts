@@ -7,7 +7,7 @@ import { test } from 'node:test';
 
 import { InProgress } from 'machinist-sdk';
 
-import { NEVER } from './fake-lxd.js';
+import { NEVER, refusal, sync } from './fake-lxd.js';
 import { after, created, deleted, failure, fixture, request, USER_DATA } from './fixture.js';
 
 const UID = request(1).machine.uid;
@@ -111,6 +111,56 @@ test('a create that is repeated without its note finds the same instance in ever
     const vm = await created(driver, request(1));
     assert.deepEqual([lxd.created, lxd.live.length, lxd.live[0]!.status], [1, 1, 'Running']);
     if (!(first instanceof InProgress)) assert.equal(vm.providerId, first.providerId);
+  }
+});
+
+test('an LXD that refuses at once what others refuse in the operation is understood', async () => {
+  const { lxd, driver } = fixture();
+  const vm = await created(driver, request(1));
+  lxd.live[0]!.status = 'Stopped';
+  let starts = 0;
+  lxd.fault = ({ method, url }) => {
+    if (method === 'POST') return refusal(409, 'Instance "worker-1" already exists');
+    if (method !== 'PUT') return undefined;
+    starts += 1;
+    if (starts > 1) return undefined;
+    return refusal(400, 'Instance is busy running a "start" operation');
+  };
+  assert.deepEqual([(await created(driver, request(1))).providerId, starts, lxd.created], [vm.providerId, 2, 1]);
+  lxd.fault = ({ method }) => (method === 'PUT' ? refusal(400, 'The instance is already running') : undefined);
+  lxd.live[0]!.status = 'Stopped';
+  // It is shown as stopped for ever: the call ends all the same.
+  assert.ok((await driver.create(request(1))) instanceof InProgress);
+  lxd.fault = ({ method }) => (method === 'PUT' ? refusal(400, 'The instance is already stopped') : undefined);
+  lxd.live[0]!.status = 'Running';
+  const asked = after(request(1), vm);
+  assert.ok((await driver.delete(asked)) instanceof InProgress);
+  lxd.live[0]!.status = 'Stopped';
+  await deleted(driver, asked);
+  assert.equal(lxd.live.length, 0);
+});
+
+test('a deletion while reads do not show the instance removes it', async () => {
+  const { lxd, driver } = fixture();
+  const asked = after(request(1), await created(driver, request(1)));
+  lxd.fault = ({ method, url }) => {
+    if (method !== 'GET' || !url.pathname.startsWith('/1.0/instances')) return undefined;
+    return url.pathname === '/1.0/instances' ? sync([]) : refusal(404, 'Instance not found');
+  };
+  await deleted(driver, asked);
+  assert.equal(lxd.live.length, 0);
+});
+
+test('a member that is offline hides no instance', async () => {
+  const { lxd, driver } = fixture();
+  await created(driver, request(1));
+  // Its instances have no configuration in a search, so a filter leaves them out.
+  lxd.fault = ({ method, url }) => {
+    if (method !== 'GET' || !url.pathname.startsWith('/1.0/instances')) return undefined;
+    return url.pathname === '/1.0/instances' ? sync([]) : refusal(503, 'Cluster member "lab-2" is offline');
+  };
+  for (const call of [driver.getStatus(request(1)), driver.delete(request(1))]) {
+    assert.equal((await failure(call)).code, 'unavailable');
   }
 });
 
