@@ -159,7 +159,7 @@ function whole<T>(attempt: Attempt, object: T | undefined): T {
 
 /**
  * Returns a value for a filter. LXD reads it as a regular expression, and cuts it at blanks and quotes: any character
- * but letters, digits, `-` and `_` becomes a dot, which stands for all. The driver compares again.
+ * but letters, digits, `-` and `_` becomes a dot, which matches all. The driver compares again.
  */
 function pattern(value: string): string {
   return [...value].map((character) => (/[A-Za-z0-9_-]/.test(character) ? character : '.')).join('');

@@ -183,7 +183,7 @@ function afterFailure(project: string, { step }: Step, outcome: Outcome): Step |
   if (name === BUSY) return inProgress(project, { step: 'look' });
   if (name === (step === 'create' ? EXISTS : IS_RUNNING) || name === NOT_FOUND) return { step: 'look' };
   if (step === 'create') {
-    // LXD has removed all that it made. The next call begins anew, without the note.
+    // LXD has removed all that it made. The next call begins again, without the note.
     throw failureOf('create the instance', outcome.error, false).with({ lastKnownState: noteOf(project) });
   }
   throw failureOf('start the instance', outcome.error, true).with({ lastKnownState: noteOf(project, { step: 'look' }) });

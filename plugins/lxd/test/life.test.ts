@@ -90,7 +90,7 @@ test('an operation that LXD has forgotten is looked up in the instance', async (
   assert.deepEqual([lxd.created, lxd.live[0]!.status], [1, 'Running']);
 });
 
-test('a creation that failed while nobody asked begins anew', async () => {
+test('a creation that failed while nobody asked begins again', async () => {
   const { lxd, driver } = fixture();
   lxd.rounds = 5;
   lxd.failing.create = 'no space left on device';
