@@ -20,7 +20,7 @@ export interface Instance {
   addresses: Address[];
 }
 
-/** How an operation stands. `forgotten`: LXD drops operations some seconds after their end. */
+/** The state of an operation. `forgotten`: LXD drops operations some seconds after their end. */
 export type Outcome = { is: 'running' | 'done' | 'forgotten'; location?: string } | { is: 'failed'; error: string };
 
 const STATES: Record<number, VmState> = {

@@ -12,7 +12,7 @@ import { LxdDriver } from '../src/driver.js';
 import packed from './classes/packed.json';
 import plain from './classes/plain.json';
 import virtual from './classes/virtual.json';
-import { created, failure, fixture, request } from './fixture.js';
+import { after, created, deleted, failure, fixture, GRANTS, request } from './fixture.js';
 
 function classOf(spec: object | string) {
   return { ...request(1).class, spec: typeof spec === 'string' ? spec : JSON.stringify(spec) };
@@ -172,6 +172,29 @@ test('volumes are those of the CSI driver of LXD', async () => {
   ];
   assert.deepEqual(await driver.getVolumeIds(specs.map((spec) => JSON.stringify(spec))), ['default/a', undefined, undefined, undefined]);
   assert.equal((await failure(driver.getVolumeIds(['{']))).code, 'invalid-argument');
+});
+
+test('the grants have what the calls need, and no more', async () => {
+  const { driver } = fixture();
+  const asked = request(1);
+  const vm = await created(driver, asked);
+  await driver.list({ class: asked.class, cluster: 'lab' });
+  await driver.nodeCapacity(asked.class);
+  await driver.reboot(after(asked, vm));
+  await deleted(driver, after(asked, vm));
+  const [{ methods = [], paths = [] } = {}] = GRANTS.egress ?? [];
+  for (const method of methods)
+    assert.ok(
+      driver.arrived.some((sent) => sent.method === method),
+      method,
+    );
+  for (const path of paths)
+    assert.ok(
+      driver.arrived.some(({ url }) => url.pathname.startsWith(path)),
+      path,
+    );
+  // The rule with all methods is for instances alone.
+  assert.ok(driver.arrived.every(({ method, url }) => method === 'GET' || url.pathname.startsWith('/1.0/instances')));
 });
 
 test('the id of a Node is that of its instance', async () => {
