@@ -47,7 +47,7 @@ END
 # Containers have no console, no clock, no disks of their own.
 for unit in systemd-timesyncd.service getty.target console-getty.service systemd-udevd.service \
   systemd-udev-trigger.service systemd-journal-flush.service apt-daily.timer apt-daily-upgrade.timer \
-  systemd-binfmt.service fstrim.timer e2scrub_all.timer dpkg-db-backup.timer systemd-networkd-wait-online.service; do
+  systemd-binfmt.service fstrim.timer e2scrub_all.timer e2scrub_reap.service dpkg-db-backup.timer systemd-networkd-wait-online.service; do
   ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
 # Logs stay in memory.
@@ -56,7 +56,7 @@ printf '[Journal]\nStorage=volatile\nRuntimeMaxUse=8M\n' > "$root/etc/systemd/jo
 : > "$root/etc/machine-id"
 rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/* "$root"/usr/share/doc "$root"/usr/share/man \
   "$root"/usr/share/locale "$root"/var/log/* "$root"/var/lib/dbus/machine-id "$root"/var/cache/debconf/*-old
-find "$root/usr" -name __pycache__ -type d -prune -exec rm -rf {} +
+# Compiled modules stay: without them the four stages of cloud-init take twice as long.
 
 mkdir "$work/templates"
 cat > "$work/metadata.yaml" <<'END'
