@@ -28,7 +28,7 @@ const CLASS = { code: 'invalid-argument', terminal: true } as const;
 
 const MEANINGS: [RegExp, Meaning][] = [
   [/"instances" entry already exists|instance .* already exists/i, { name: EXISTS, code: 'already-exists' }],
-  [/instance is busy/i, { name: BUSY, code: 'aborted' }],
+  [/instance is busy|matching non-reusable operation/i, { name: BUSY, code: 'aborted' }],
   [/already running/i, { name: IS_RUNNING, code: 'aborted' }],
   [/already stopped|instance is not running/i, { name: IS_STOPPED, code: 'aborted' }],
   [/instance is running/i, { name: IS_RUNNING, code: 'aborted' }],

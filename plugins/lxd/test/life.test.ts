@@ -231,6 +231,15 @@ test('a deletion without an id, or of a stopped instance, or in the middle of a 
   }
 });
 
+test('a deletion that comes while the stop still ends is continued', async () => {
+  const { lxd, driver } = fixture();
+  const asked = after(request(1), await created(driver, request(1)));
+  lxd.failing.delete = 'Failed to create instance delete operation: A matching non-reusable operation has now succeeded';
+  assert.ok((await driver.delete(asked)) instanceof InProgress);
+  await deleted(driver, asked);
+  assert.equal(lxd.live.length, 0);
+});
+
 test('a deletion that fails says what is in the way', async () => {
   const { lxd, driver } = fixture();
   const asked = after(request(1), await created(driver, request(1)));
