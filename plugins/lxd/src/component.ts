@@ -1,0 +1,5 @@
+import { exportDriver } from 'machinist-sdk/driver-component';
+
+import { LxdDriver } from './driver.js';
+
+export const { driver, reboot, nodeId, placement, capacity } = exportDriver(new LxdDriver());
