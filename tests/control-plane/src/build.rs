@@ -1,4 +1,4 @@
-//! The binary with the four programs.
+//! The binary with the four programs, and the kubelet.
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,20 @@ pub fn binary() -> anyhow::Result<PathBuf> {
         linker_flags: &linker_flags(),
     };
     Ok(module.built()?.join("control-plane"))
+}
+
+/// The path of the kubelet, which is built when somebody needs it first; see [`GoModule::built`] and
+/// [`crate::Kubelet`].
+pub fn kubelet() -> anyhow::Result<PathBuf> {
+    let module = GoModule {
+        folder: module(),
+        name: "kubelet",
+        what: "the kubelet for demo and tests (about 5 minutes the first time)",
+        programs: &[("kubelet", "./kubelet")],
+        folders: &[],
+        linker_flags: &linker_flags(),
+    };
+    Ok(module.built()?.join("kubelet"))
 }
 
 /// Version stamps for both places that report one, and no symbol table: the binary is for running.

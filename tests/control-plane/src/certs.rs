@@ -38,6 +38,11 @@ impl Authority {
         self.issuer.pem()
     }
 
+    /// The key that signs, for another signer of the same cluster.
+    pub(crate) fn key(&self) -> String {
+        self.issuer.key().serialize_pem()
+    }
+
     /// A serving certificate for 127.0.0.1 and the names under which pods know the API server.
     pub(crate) fn server(&self) -> anyhow::Result<Pair> {
         let names = ["127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc"];

@@ -1,5 +1,6 @@
 //! Builds programs from a Go module of this tree, once for each state of its sources.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -128,15 +129,33 @@ impl GoModule<'_> {
         Ok(())
     }
 
+    /// The folders with the programs' own sources: a package in a folder of its own does not depend on the others here.
+    fn source_folders(&self) -> BTreeSet<PathBuf> {
+        let mut folders: BTreeSet<PathBuf> = self
+            .programs
+            .iter()
+            .map(|(_, package)| match package.strip_prefix("./") {
+                Some(folder) => self.folder.join(folder),
+                None => self.folder.to_owned(),
+            })
+            .collect();
+        if folders.is_empty() {
+            folders.insert(self.folder.to_owned());
+        }
+        folders
+    }
+
     /// The digest of all that decides what is built.
     fn digest(&self, go_version: &str) -> anyhow::Result<String> {
-        let entries =
-            fs::read_dir(self.folder).with_context(|| format!("failed to list {}", self.folder.display()))?;
         let mut sources = vec![self.folder.join("go.mod"), self.folder.join("go.sum")];
-        for entry in entries {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "go") {
-                sources.push(path);
+        for folder in self.source_folders() {
+            let entries =
+                fs::read_dir(&folder).with_context(|| format!("failed to list {}", folder.display()))?;
+            for entry in entries {
+                let path = entry?.path();
+                if path.extension().is_some_and(|extension| extension == "go") {
+                    sources.push(path);
+                }
             }
         }
         sources.sort();
@@ -256,6 +275,23 @@ mod tests {
         assert_ne!(first, of("-s", "go2"));
         fs::write(folder.path().join("main.go"), "changed").unwrap();
         assert_ne!(first, of("-s", "go1"));
+    }
+
+    #[test]
+    fn a_program_in_a_folder_of_its_own_depends_on_no_other_source() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("b")).unwrap();
+        for name in ["go.mod", "go.sum", "main.go", "b/main.go"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let digest = |programs| GoModule { programs, ..module(folder.path(), "") }.digest("go1").unwrap();
+        let digests = || (digest(&[("a", ".")]), digest(&[("b", "./b")]));
+        let (a, b) = digests();
+        fs::write(folder.path().join("main.go"), "changed").unwrap();
+        let (changed_a, same_b) = digests();
+        assert!(changed_a != a && same_b == b);
+        fs::write(folder.path().join("b/main.go"), "changed").unwrap();
+        assert!(digests().0 == changed_a && digests().1 != b);
     }
 
     #[test]

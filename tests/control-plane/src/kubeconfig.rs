@@ -37,7 +37,14 @@ pub(crate) fn render(
         "contexts": [{ "name": "control-plane", "context": { "cluster": "control-plane", "user": user } }],
         "current-context": "control-plane",
     });
-    Ok(serde_yaml_ng::to_string(&config)?)
+    // YAML, too; and a token that somebody fills in later is quoted, whatever it looks like.
+    Ok(serde_json::to_string_pretty(&config)?)
+}
+
+/// The text of a kubeconfig with which a kubelet joins the API server at this address, whose certificate this authority
+/// (PEM) has signed: no other credential than the bootstrap token, or a mark that somebody replaces by one.
+pub fn bootstrap_kubeconfig(server: &str, authority: &str, token: &str) -> anyhow::Result<String> {
+    render(server, authority, "kubelet-bootstrap", &Credential::Token(token.to_owned()))
 }
 
 #[cfg(test)]

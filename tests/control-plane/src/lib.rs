@@ -1,4 +1,4 @@
-//! A real etcd, kube-apiserver, kube-controller-manager and kube-scheduler for demo and tests.
+//! A real etcd, kube-apiserver, kube-controller-manager and kube-scheduler for demo and tests, and real kubelets.
 //!
 //! The four programs are one binary that `go build` makes from their own Go modules (`go.mod` beside this crate); see
 //! [`build`]. [`ControlPlane::start`] runs it in a temporary folder on free ports of 127.0.0.1, with certificates and
@@ -20,29 +20,25 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `build` | builds the four programs as one binary |
-//! | `plane` | a running control plane: start, stop, accounts |
-//! | `process` | one program as a child process that never outlives us |
-//! | `options` | the options of a control plane |
-//! | `arguments` | the command lines of the four programs |
+//! | `build` | builds the four programs as one binary, and the kubelet |
+//! | `plane` | a running control plane: start, stop, accounts, options |
+//! | `kubelet` | real kubelets on imitated machines, which join a control plane |
+//! | `process` | a program as a child process that never outlives us |
 //! | `certs` | the certificate authority of a control plane, and its certificates and keys |
 //! | `kubeconfig` | kubeconfig files with one server and one user |
 //! | `files` | the files of a control plane, in a folder that only its owner can read |
 //! | `apply` | applies manifests of any kind, as `kubectl apply --server-side` does |
-//! | `access` | waits until the authorizer knows new roles and bindings |
 //! | `usage` | the CPU time and memory of a process, read from `/proc` |
 //! | `go` | builds programs from a Go module, once for each state of its sources |
 //! | `orphans` | ends child processes with a parent that they know nothing of |
 
-mod access;
 mod apply;
-mod arguments;
 pub mod build;
 mod certs;
 mod files;
 mod go;
 mod kubeconfig;
-mod options;
+mod kubelet;
 mod orphans;
 mod plane;
 mod process;
@@ -51,7 +47,8 @@ mod usage;
 pub use apply::apply;
 pub use build::binary;
 pub use go::GoModule;
-pub use options::Options;
+pub use kubeconfig::bootstrap_kubeconfig;
+pub use kubelet::{Kubelet, KubeletOptions, Machine};
 pub use orphans::end_with_this_thread;
-pub use plane::{ControlPlane, Pids, client_from, free_port};
+pub use plane::{ControlPlane, Options, Pids, client_from, free_port};
 pub use usage::{ProcessUsage, process_usage};

@@ -1,4 +1,4 @@
-//! One program of the control plane as a child process that never outlives us.
+//! A program as a child process that never outlives us.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,9 +9,9 @@ use anyhow::Context;
 
 use crate::files;
 
-/// Makes the program exit when its standard input ends. `main.go` has the same name.
+/// Makes the program exit when its standard input ends. The programs in Go have the same name.
 const EXIT_ON_STDIN_EOF: &str = "CONTROL_PLANE_EXIT_ON_STDIN_EOF";
-/// The folder that the program removes when it exits for that reason. `main.go` has the same name.
+/// The folder that the program removes when it exits for that reason. The programs in Go have the same name.
 const REMOVE_ON_STDIN_EOF: &str = "CONTROL_PLANE_REMOVE_ON_STDIN_EOF";
 /// How much of its log the error of a dead process shows.
 const LINES_OF_LOG: usize = 20;
@@ -19,7 +19,7 @@ const LINES_OF_LOG: usize = 20;
 /// A running program. The write end of its standard input is in `child` and stays open as long as this process
 /// lives; the kernel closes it however we end, and the program exits then. Dropping it kills the program at once.
 pub(crate) struct Process {
-    program: &'static str,
+    program: String,
     child: Child,
     log: PathBuf,
 }
@@ -36,38 +36,49 @@ pub(crate) struct Launcher {
 
 impl Launcher {
     /// Starts `program` with its output in `<folder>/<program>.log`.
-    pub(crate) fn spawn(&self, program: &'static str, args: &[String]) -> anyhow::Result<Process> {
-        let log = self.folder.join(format!("{program}.log"));
+    pub(crate) fn spawn(&self, program: &str, args: &[String]) -> anyhow::Result<Process> {
+        let mut command = Command::new(&self.binary);
+        // Memory for processor time: a start takes a quarter less of it.
+        command.arg(program).args(args).env("GOGC", "400");
+        let is_last = program == "etcd" && !self.keep;
+        Process::start(command, program, &self.folder, is_last.then_some(self.folder.as_path()))
+    }
+}
+
+impl Process {
+    /// Starts a command in `folder`, with its output in `<folder>/<program>.log`. When this process dies, the program
+    /// removes the folder `last` on its way out.
+    pub(crate) fn start(
+        mut command: Command,
+        program: &str,
+        folder: &Path,
+        last: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let log = folder.join(format!("{program}.log"));
         let output = OpenOptions::new()
             .create(true)
             .append(true)
             .mode(0o600)
             .open(&log)
             .with_context(|| format!("failed to create {}", log.display()))?;
-        let mut command = Command::new(&self.binary);
         command
-            .arg(program)
-            .args(args)
-            .current_dir(&self.folder)
+            .current_dir(folder)
             .env(EXIT_ON_STDIN_EOF, "1")
-            // A proxy for the outside world must not come between the parts of the control plane.
+            // A proxy for the outside world must not come between the parts of a cluster.
             .env("NO_PROXY", "127.0.0.1,localhost")
-            // Memory for processor time: a start takes a quarter less of it.
-            .env("GOGC", "400")
             .stdin(Stdio::piped())
             .stdout(output.try_clone()?)
             .stderr(output);
-        if program == "etcd" && !self.keep {
-            command.env(REMOVE_ON_STDIN_EOF, &self.folder);
+        if let Some(last) = last {
+            command.env(REMOVE_ON_STDIN_EOF, last);
         }
-        let child = command
-            .spawn()
-            .with_context(|| format!("failed to start {program} from {}", self.binary.display()))?;
-        Ok(Process { program, child, log })
+        let child = command.spawn();
+        let child = child.with_context(|| {
+            format!("failed to start {program} from {}", command.get_program().to_string_lossy())
+        })?;
+        Ok(Self { program: program.to_owned(), child, log })
     }
-}
 
-impl Process {
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -93,12 +104,19 @@ impl Process {
     }
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
+impl Process {
+    /// Kills it. Once it has ended, this does nothing.
+    pub(crate) fn end(&mut self) {
         // Killed first and only then waited for (which closes its input), so that it does not begin its own exit. A
         // failure means that it is gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

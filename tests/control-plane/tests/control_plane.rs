@@ -7,9 +7,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use control_plane::{ControlPlane, Options, client_from, process_usage};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Secret};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::core::ObjectMeta;
 use kube::{Client, ResourceExt};
 use serde_json::json;
 use support::{children_of, is_running, manifest, until};
@@ -119,6 +122,58 @@ async fn the_api_server_comes_back_with_its_data(plane: &ControlPlane, client: &
     nodes.get("n1").await.unwrap();
     let error = plane.start_api_server().await.unwrap_err().to_string();
     assert!(error.contains("is running"), "{error}");
+}
+
+#[tokio::test]
+async fn where_nodes_are_authorised_a_token_gets_a_certificate_and_that_one_node() {
+    let plane = ControlPlane::start(Options::with_node_authorization()).await.unwrap();
+    let token = plane.create_bootstrap_token().await.unwrap();
+    let joining = client_from(&plane.kubeconfig_for_token("joining", &token).unwrap()).await.unwrap();
+    let nodes: Api<Node> = Api::all(joining.clone());
+    let node: Node = serde_json::from_value(json!({ "metadata": { "name": "n1" } })).unwrap();
+    let create = async |nodes: &Api<Node>, node: &Node| {
+        let created = nodes.create(&PostParams::default(), node).await;
+        created.map(|_| 1)
+    };
+    until("the token is known", async || joining.apiserver_version().await.is_ok()).await;
+    assert_eq!(status_code(create(&nodes, &node).await), 403, "a token registers nothing itself");
+
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = requested(&joining, "n1", &key).await;
+    let kubeconfig = plane.kubeconfig_for_certificate("n1", &certificate, &key.serialize_pem()).unwrap();
+    let own: Api<Node> = Api::all(client_from(&kubeconfig).await.unwrap());
+    assert_eq!(create(&own, &node).await.unwrap(), 1);
+    let foreign = serde_json::from_value(json!({ "metadata": { "name": "n2" } })).unwrap();
+    assert_eq!(status_code(create(&own, &foreign).await), 403);
+
+    let error =
+        ControlPlane::start(Options { controller_manager: false, ..Options::with_node_authorization() });
+    let error = error.await.err().unwrap().to_string();
+    assert!(error.contains("needs the controller manager"), "{error}");
+}
+
+/// The certificate of a Node's kubelet, as the controllers sign it without anybody's help.
+async fn requested(client: &Client, node: &str, key: &rcgen::KeyPair) -> String {
+    let mut params = rcgen::CertificateParams::default();
+    let mut name = rcgen::DistinguishedName::new();
+    name.push(rcgen::DnType::OrganizationName, "system:nodes");
+    name.push(rcgen::DnType::CommonName, format!("system:node:{node}"));
+    params.distinguished_name = name;
+    let request = CertificateSigningRequest {
+        metadata: ObjectMeta { name: Some(node.to_owned()), ..ObjectMeta::default() },
+        spec: CertificateSigningRequestSpec {
+            request: ByteString(params.serialize_request(key).unwrap().pem().unwrap().into_bytes()),
+            signer_name: "kubernetes.io/kube-apiserver-client-kubelet".to_owned(),
+            usages: Some(vec!["digital signature".to_owned(), "client auth".to_owned()]),
+            ..CertificateSigningRequestSpec::default()
+        },
+        ..CertificateSigningRequest::default()
+    };
+    let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
+    requests.create(&PostParams::default(), &request).await.unwrap();
+    let issued = async || requests.get(node).await.unwrap().status?.certificate;
+    until("the certificate is issued", async || issued().await.is_some()).await;
+    String::from_utf8(issued().await.unwrap().0).unwrap()
 }
 
 #[tokio::test]

@@ -11,6 +11,9 @@
 //! With [`Workloads`], kubelets run the pods that are bound to their Nodes ([`pods`]), and CSI attachers attach and
 //! detach volumes ([`volumes`]). The real kube-scheduler and kube-controller-manager bind pods and request attachments.
 //!
+//! [`RealKubelets`] runs a real kubelet for each VM instead, which joins by TLS bootstrap with nothing but the VM's user
+//! data. Twenty of them need half a gigabyte; thousands are for [`NodeSim`].
+//!
 //! | module | what it does |
 //! | --- | --- |
 //! | `fleet` | the model of all kubelets |
@@ -20,6 +23,7 @@
 //! | `api` | sends requests to the API server, by bootstrap token or under the kubelet's account |
 //! | `node` | the objects that a kubelet writes |
 //! | `source`, `vm` | VMs of a cloud, and a VM as its kubelet knows it |
+//! | `real` | runs a real kubelet for each VM, started out of its user data |
 //! | `user_data` | finds the bootstrap token in the user data of a VM |
 //! | `config` | settings, and their errors |
 
@@ -28,6 +32,7 @@ mod config;
 mod fleet;
 mod node;
 pub mod pods;
+mod real;
 mod run;
 mod shared;
 mod source;
@@ -39,6 +44,7 @@ mod workloads;
 pub use config::{Config, PodTiming, StartError, Target, Timing, VolumeTiming, Workloads};
 pub use fleet::{Action, Done, Fleet, KubeletId, Stats, StatusWrite};
 pub use node::{lease, lease_renewal, node, status_patch};
+pub use real::{KubeletState, RealKubelets, joining_user_data, kubelet_of};
 pub use run::NodeSim;
 pub use source::{Ec2Source, SimcloudSource, VmEvent, VmSource};
 pub use user_data::bootstrap_token;

@@ -1,11 +1,10 @@
 //! The tools that the tests need on the machine.
 
 use std::fs;
-use std::future::Future;
 use std::time::{Duration, Instant};
 
 /// Waits for a condition, and fails with its name when it does not come.
-pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds().await {
         assert!(Instant::now() < deadline, "not so after a minute: {what}");

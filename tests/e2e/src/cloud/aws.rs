@@ -63,6 +63,7 @@ impl Cloud for Aws {
     const DRIVER: &'static str = "aws-driver";
     const VERSION: &'static str = "AWS_DRIVER_VERSION";
     const LARGE: (&'static str, &'static str) = ("machineType", "m5.xlarge");
+    const PROVIDER_ID: &'static str = "aws:///{{ v1.availability_zone }}/{{ v1.instance_id }}";
 
     async fn begin(_settings: &simcloud::Config) -> Result<Self> {
         Self::start().await

@@ -50,6 +50,8 @@ pub trait Cloud: Send + Sync + 'static {
     const VERSION: &'static str;
     /// A field of its classes and a value of it that makes larger VMs.
     const LARGE: (&'static str, &'static str);
+    /// The provider id of a Node, as a template of cloud-init: the user data of real kubelets has it.
+    const PROVIDER_ID: &'static str;
 
     /// Starts it for a lab. The settings are those of the simulated cloud.
     fn begin(settings: &simcloud::Config) -> impl Future<Output = Result<Self>> + Send

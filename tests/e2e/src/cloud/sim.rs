@@ -20,6 +20,7 @@ impl Cloud for simcloud::Server {
     const DRIVER: &'static str = "sim-driver";
     const VERSION: &'static str = "SIM_DRIVER_VERSION";
     const LARGE: (&'static str, &'static str) = ("type", "sim.large");
+    const PROVIDER_ID: &'static str = "sim:///{{ v1.availability_zone }}/{{ v1.instance_id }}";
 
     async fn begin(settings: &simcloud::Config) -> Result<Self> {
         Self::start(settings.clone()).context("failed to start the cloud")

@@ -6,10 +6,12 @@
 //! | `look` | queries and waits of a user |
 //! | `deployments` | MachineDeployments as a user works with them |
 //! | `workloads` | pods, budgets and volumes of a lab with workloads |
+//! | `joins` | the kubelets of a lab, simulated or real |
 //! | `compiled` | drivers that the hosts of earlier labs have compiled |
 
 mod compiled;
 mod deployments;
+mod joins;
 mod look;
 mod objects;
 mod workloads;
@@ -23,7 +25,7 @@ use anyhow::{Context, Result};
 use control_plane::ControlPlane;
 use kube::{Api, Client};
 use machinist_api::{Machine, MachineClass};
-use nodesim::{NodeSim, PodTiming, Target, Timing, VmSource, VolumeTiming, Workloads};
+use nodesim::{NodeSim, PodTiming, RealKubelets, Timing, VmSource, VolumeTiming, Workloads};
 use serde_json::Value;
 
 use crate::cloud::Cloud;
@@ -37,7 +39,7 @@ pub use deployments::is_complete;
 /// The parts of a lab.
 #[derive(Clone, Debug)]
 pub struct LabOptions {
-    /// Of the control plane.
+    /// Of the control plane. Where it authorises Nodes, real kubelets join, which run no simulated workloads.
     pub plane: control_plane::Options,
     /// Of the simulated cloud. A lab with another cloud does not look at it.
     pub cloud: simcloud::Config,
@@ -62,6 +64,16 @@ impl LabOptions {
             workloads: Some(workloads),
             ..Self::default()
         }
+    }
+
+    /// A lab whose VMs have real kubelets, which join by TLS bootstrap with nothing but their user data. A Node whose
+    /// kubelet is gone becomes unreachable.
+    pub fn with_real_kubelets() -> Self {
+        let plane = control_plane::Options {
+            node_lifecycle: true,
+            ..control_plane::Options::with_node_authorization()
+        };
+        Self { plane, ..Self::default() }
     }
 }
 
@@ -120,7 +132,10 @@ impl Default for LabOptions {
 
 /// A running lab. The fields end in the order in which they stand.
 pub struct Lab<C = simcloud::Server> {
+    /// The simulated kubelets; without VMs where these have real ones.
     pub nodes: NodeSim,
+    /// The real kubelets, where the control plane authorises Nodes.
+    pub real: Option<RealKubelets>,
     pub cloud: C,
     pub client: Client,
     /// Code that its hosts compile.
@@ -144,20 +159,26 @@ impl Lab {
 impl<C: Cloud> Lab<C> {
     /// Starts everything but the host around a cloud that runs, and installs `deploy/` as a user would.
     pub async fn around(cloud: C, options: LabOptions) -> Result<Self> {
+        let is_real = options.plane.node_authorization;
         let plane = ControlPlane::start(options.plane).await.context("failed to start the control plane")?;
         let kubeconfig = install(&plane, options.kinds).await?;
         let client = plane.client()?;
-        let nodes = kubelets(&plane, cloud.vm_source()?, options.kubelets, options.workloads)?;
+        let (nodes, real) = if is_real {
+            let nodes = joins::simulated(&plane, joins::no_vms(), options.kubelets, None)?;
+            (nodes, Some(joins::real(cloud.vm_source()?).await?))
+        } else {
+            (joins::simulated(&plane, cloud.vm_source()?, options.kubelets, options.workloads)?, None)
+        };
         let folder = plane.folder().join("machinist");
         std::fs::create_dir(&folder).context("failed to make a folder for the host")?;
         let compiled = Compiled::lend(folder.join("cache"))?;
         let hosts = AtomicU32::new(0);
-        Ok(Self { nodes, cloud, client, _compiled: compiled, plane, kubeconfig, hosts, folder })
+        Ok(Self { nodes, real, cloud, client, _compiled: compiled, plane, kubeconfig, hosts, folder })
     }
 
     /// Kubelets for the VMs of one more cloud, which run no pods. They end when they are dropped.
     pub fn kubelets_of(&self, vms: Arc<dyn VmSource>, timing: Timing) -> Result<NodeSim> {
-        kubelets(&self.plane, vms, timing, None)
+        joins::simulated(&self.plane, vms, timing, None)
     }
 
     /// How a host of this lab is started. All hosts share their cache, as a pod that comes back does.
@@ -208,16 +229,4 @@ pub async fn install(plane: &ControlPlane, kinds: Kinds) -> Result<PathBuf> {
         plane.wait_until_allowed(account, &[], verb, resource).await?;
     }
     plane.kubeconfig_for_service_account(NAMESPACE, "machinist").await
-}
-
-fn kubelets(
-    plane: &ControlPlane,
-    vms: Arc<dyn VmSource>,
-    timing: Timing,
-    workloads: Option<Workloads>,
-) -> Result<NodeSim> {
-    let mut config = nodesim::Config::new(Target::Kubeconfig(plane.nodesim_kubeconfig()));
-    config.timing = timing;
-    config.workloads = workloads;
-    NodeSim::start(config, vms).context("failed to start the kubelets")
 }

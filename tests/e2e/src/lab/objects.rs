@@ -32,7 +32,7 @@ impl<C: Cloud> Lab<C> {
 
     async fn install(&self, plugin: &ConfigMap) -> Result<()> {
         self.put_plugin(plugin).await?;
-        self.put_secret(&self.cloud.secret(C::NAME)).await?;
+        self.put_secret(&self.secret(C::NAME)?).await?;
         self.put_class(&self.cloud.class("small", C::NAME)).await?;
         self.plugin_state(C::NAME, "Ready").await
     }

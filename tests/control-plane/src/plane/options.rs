@@ -18,6 +18,10 @@ pub struct Options {
     /// Runs kube-scheduler, and adds the controllers for Deployments, ReplicaSets, StatefulSets, DaemonSets and
     /// volumes, and the one that removes pods of Nodes that are gone: with kubelets that run pods, workloads work.
     pub workloads: bool,
+    /// Nodes are authorised as in a cluster of kubeadm, for real kubelets: a bootstrap token may request a certificate
+    /// and nothing else, real controllers approve and sign it, and a kubelet may change its own Node alone (Node
+    /// authorizer and NodeRestriction). Kubelets of nodesim cannot join then. Needs the controller manager.
+    pub node_authorization: bool,
     /// Further controllers of kube-controller-manager by name, such as `replicaset-controller`.
     pub controllers: Vec<String>,
     /// Feature gates of kube-apiserver and kube-controller-manager.
@@ -39,6 +43,7 @@ impl Default for Options {
             node_lifecycle: false,
             token_cleaner: false,
             workloads: false,
+            node_authorization: false,
             controllers: Vec::new(),
             feature_gates: BTreeMap::new(),
             runtime_config: Vec::new(),
@@ -58,5 +63,10 @@ impl Options {
     /// With all that workloads need.
     pub fn with_workloads() -> Self {
         Self { workloads: true, ..Self::default() }
+    }
+
+    /// With all that real kubelets need to join; see [`crate::Kubelet`].
+    pub fn with_node_authorization() -> Self {
+        Self { node_authorization: true, ..Self::default() }
     }
 }

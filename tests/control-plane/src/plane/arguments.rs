@@ -1,11 +1,14 @@
 //! The command lines of the four programs. They run in the control plane's folder, so file names are relative.
 
-use crate::options::Options;
+use super::options::Options;
 
 /// etcd listens on Unix sockets in the folder: nobody else can reach it, and it needs no port. etcd wants a port in
 /// the address all the same, which becomes part of the file name.
 pub(crate) const ETCD_SOCKET: &str = "etcd.sock:1";
 const ETCD_PEER_SOCKET: &str = "peer.sock:1";
+
+/// The key of the certificate authority, for the controller that signs certificates of kubelets.
+pub(crate) const CA_KEY: &str = "ca.key";
 
 /// Flags that demo and tests rely on.
 const CONTROLLERS: [&str; 5] = [
@@ -17,6 +20,12 @@ const CONTROLLERS: [&str; 5] = [
 ];
 const NODE_LIFECYCLE: [&str; 2] = ["node-lifecycle-controller", "taint-eviction-controller"];
 const TOKEN_CLEANER: &str = "token-cleaner-controller";
+/// The controllers that approve and sign the requests of kubelets for certificates, and delete old requests.
+const CERTIFICATES: [&str; 3] = [
+    "certificatesigningrequest-approving-controller",
+    "certificatesigningrequest-cleaner-controller",
+    "certificatesigningrequest-signing-controller",
+];
 /// The controllers that create pods of workloads, clean up behind deleted Nodes, and move volumes.
 const WORKLOADS: [&str; 7] = [
     "daemonset-controller",
@@ -60,7 +69,7 @@ pub(crate) fn api_server(port: u16, options: &Options) -> Vec<String> {
         "--service-account-issuer=https://kubernetes.default.svc".into(),
         "--service-account-signing-key-file=service-account.key".into(),
         "--service-account-key-file=service-account.pub".into(),
-        "--authorization-mode=RBAC".into(),
+        format!("--authorization-mode={}", if options.node_authorization { "Node,RBAC" } else { "RBAC" }),
         "--enable-bootstrap-token-auth=true".into(),
         "--allow-privileged=true".into(),
         "--max-requests-inflight=3000".into(),
@@ -68,6 +77,9 @@ pub(crate) fn api_server(port: u16, options: &Options) -> Vec<String> {
         "--profiling=false".into(),
         format!("--disable-admission-plugins={}", disabled_admission(options)),
     ];
+    if options.node_authorization {
+        args.push("--enable-admission-plugins=NodeRestriction".into());
+    }
     if !options.runtime_config.is_empty() {
         args.push(format!("--runtime-config={}", options.runtime_config.join(",")));
     }
@@ -89,6 +101,14 @@ pub(crate) fn controller_manager(options: &Options) -> Vec<String> {
         "--profiling=false".into(),
         format!("--controllers={}", controllers(options)),
     ];
+    if options.node_authorization {
+        args.extend([
+            "--cluster-signing-cert-file=ca.crt".into(),
+            format!("--cluster-signing-key-file={CA_KEY}"),
+            // Each controller has the rights of its own role, which are those that the signer's approval needs.
+            "--use-service-account-credentials=true".into(),
+        ]);
+    }
     args.extend(feature_gates(options));
     args.extend(options.controller_manager_args.iter().cloned());
     args
@@ -121,6 +141,9 @@ fn controllers(options: &Options) -> String {
     if options.token_cleaner {
         names.push(TOKEN_CLEANER);
     }
+    if options.node_authorization {
+        names.extend(CERTIFICATES);
+    }
     if options.workloads {
         names.extend(WORKLOADS);
     }
@@ -145,6 +168,15 @@ mod tests {
         let on = Options { node_lifecycle: true, ..Options::default() };
         assert!(!api_server(1, &on).iter().any(|arg| arg.contains("TaintNodesByCondition")));
         assert!(controllers(&on).contains("node-lifecycle-controller"));
+    }
+
+    #[test]
+    fn only_an_authority_that_signs_for_kubelets_lends_its_key() {
+        let (off, on) = (Options::default(), Options::with_node_authorization());
+        let has_key = |options| controller_manager(options).iter().any(|arg| arg.ends_with(CA_KEY));
+        assert_eq!((has_key(&off), has_key(&on)), (false, true));
+        assert!(controllers(&on).contains("certificatesigningrequest-signing-controller"));
+        assert!(api_server(1, &on).contains(&"--authorization-mode=Node,RBAC".to_owned()));
     }
 
     #[test]

@@ -1,33 +1,55 @@
 //! One running control plane: start, stop, accounts.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `options` | the options of a control plane |
+//! | `arguments` | the command lines of the four programs |
+//! | `accounts` | kubeconfigs, bootstrap tokens and clients |
+//! | `access` | waits until the authorizer knows new roles and bindings |
+
+mod access;
+mod accounts;
+mod arguments;
+mod options;
 
 use std::future::Future;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
-use kube::Client;
-use kube::api::{Api, DynamicObject, PostParams};
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use kube::api::{Api, DynamicObject};
+use kube::config::Config;
 use tempfile::TempDir;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
 use crate::certs::{self, Authority};
-use crate::kubeconfig::{self, Credential};
-use crate::options::Options;
+use crate::kubeconfig::Credential;
 use crate::process::{Launcher, Process};
-use crate::{access, apply, arguments, build, files};
+use crate::{apply, build, files};
+
+use accounts::{config_from, kubeconfig_path, write_kubeconfig};
+
+pub use accounts::client_from;
+pub use options::Options;
 
 const ADMIN: &str = "admin";
 const NODE_SIMULATOR: &str = "nodesim";
 const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const SCHEDULER: &str = "kube-scheduler";
-/// The rules of `rbac.yaml` beside this file.
-const RBAC: &str = include_str!("rbac.yaml");
+const NODE_SIMULATOR_RULES: &str = include_str!("rules/nodesim.yaml");
+const TOKENS_REGISTER: &str = include_str!("rules/tokens-register.yaml");
+const TOKENS_REQUEST_CERTIFICATES: &str = include_str!("rules/tokens-request-certificates.yaml");
+/// Verbs and resources with which a Node registers.
+const REGISTRATION: [(&str, &str); 2] = [("create", "nodes"), ("create", "coordination.k8s.io/leases")];
+/// Verbs and resources with which a token gets a certificate: it requests one, and the controller may approve that.
+const CERTIFICATES: [(&str, &str); 2] = [
+    ("create", "certificates.k8s.io/certificatesigningrequests"),
+    ("create", "certificates.k8s.io/certificatesigningrequests/nodeclient"),
+];
 /// The namespaces that kube-apiserver creates, a moment after it is ready.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 /// Ports below those that the kernel gives to outgoing connections and to listeners without a wish, so that none of
@@ -38,7 +60,6 @@ const READY_WITHIN: Duration = Duration::from_secs(90);
 const POLL: Duration = Duration::from_millis(50);
 /// How often another port is tried when somebody took ours between choosing and listening.
 const ATTEMPTS: usize = 3;
-const ACCOUNT_TOKEN_SECONDS: i64 = 24 * 60 * 60;
 
 /// A running control plane. Dropping it kills its processes and removes its folder.
 pub struct ControlPlane {
@@ -103,6 +124,10 @@ impl ControlPlane {
     }
 
     async fn start_once(binary: &Path, options: Options) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            options.controller_manager || !options.node_authorization,
+            "node_authorization needs the controller manager, which approves and signs"
+        );
         let started = Instant::now();
         let mut folder =
             tempfile::Builder::new().prefix("control-plane-").tempdir().context("no temporary folder")?;
@@ -110,6 +135,9 @@ impl ControlPlane {
         let authority = Authority::generate()?;
         let port = free_port()?;
         write_keys(folder.path(), &authority)?;
+        if options.node_authorization {
+            files::write_private(&folder.path().join(arguments::CA_KEY), &authority.key())?;
+        }
         for (user, groups) in [
             (ADMIN, ["system:masters"].as_slice()),
             (CONTROLLER_MANAGER, ["system:masters"].as_slice()),
@@ -151,10 +179,20 @@ impl ControlPlane {
             let process = self.launcher.spawn(SCHEDULER, &arguments::scheduler(&self.options))?;
             self.processes().scheduler = Some(process);
         }
-        apply::apply(&client, RBAC).await.context("failed to apply the rules of the test control plane")?;
-        let bootstrapper = ["system:bootstrappers"];
-        for right in [("create", "nodes"), ("create", "coordination.k8s.io/leases")] {
-            access::wait_until_allowed(&client, "system:bootstrap:any", &bootstrapper, right).await?;
+        let (of_tokens, rights_of_tokens) = if self.options.node_authorization {
+            (TOKENS_REQUEST_CERTIFICATES, CERTIFICATES)
+        } else {
+            (TOKENS_REGISTER, REGISTRATION)
+        };
+        for rules in [NODE_SIMULATOR_RULES, of_tokens] {
+            let applied = apply::apply(&client, rules).await;
+            applied.context("failed to apply the rules of the test control plane")?;
+        }
+        for right in rights_of_tokens {
+            let groups = ["system:bootstrappers"];
+            access::wait_until_allowed(&client, "system:bootstrap:any", &groups, right).await?;
+        }
+        for right in REGISTRATION {
             access::wait_until_allowed(&client, NODE_SIMULATOR, &[], right).await?;
         }
         let namespaces: Api<Namespace> = Api::all(client.clone());
@@ -176,60 +214,6 @@ impl ControlPlane {
     /// The address of the API server.
     pub fn server(&self) -> String {
         server(self.port)
-    }
-
-    /// The kubeconfig of a member of `system:masters`.
-    pub fn admin_kubeconfig(&self) -> PathBuf {
-        kubeconfig_path(self.folder(), ADMIN)
-    }
-
-    /// The kubeconfig of the node simulator's account: nodes, leases, pods and volume attachments.
-    pub fn nodesim_kubeconfig(&self) -> PathBuf {
-        kubeconfig_path(self.folder(), NODE_SIMULATOR)
-    }
-
-    /// Writes a kubeconfig with a client certificate for this user, who is a member of at most two groups.
-    pub fn kubeconfig_for(&self, user: &str, groups: &[&str]) -> anyhow::Result<PathBuf> {
-        self.write_kubeconfig(user, &Credential::Certificate(self.authority.client(user, groups)?))
-    }
-
-    /// Writes a kubeconfig with a bearer token, such as a bootstrap token; `name` becomes the file's name.
-    pub fn kubeconfig_for_token(&self, name: &str, token: &str) -> anyhow::Result<PathBuf> {
-        self.write_kubeconfig(name, &Credential::Token(token.to_owned()))
-    }
-
-    /// Writes a kubeconfig with a token, valid for a day, of a service account that exists.
-    pub async fn kubeconfig_for_service_account(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> anyhow::Result<PathBuf> {
-        let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, namespace);
-        let request = TokenRequest {
-            spec: TokenRequestSpec {
-                expiration_seconds: Some(ACCOUNT_TOKEN_SECONDS),
-                ..TokenRequestSpec::default()
-            },
-            ..TokenRequest::default()
-        };
-        let answer = accounts
-            .create_token_request(name, &PostParams::default(), &request)
-            .await
-            .with_context(|| format!("failed to get a token of service account {namespace}/{name}"))?;
-        let token = answer.status.context("the answer holds no token")?.token;
-        self.kubeconfig_for_token(&format!("{namespace}.{name}"), &token)
-    }
-
-    /// A new client for the administrator, without a rate limit. Belongs to the tokio runtime of the caller.
-    pub fn client(&self) -> anyhow::Result<Client> {
-        Client::try_from(self.config.clone()).context("failed to make a client")
-    }
-
-    /// As [`Self::client`], but each answer is handed on as it came: without asking again after 429, 503 and 504.
-    pub fn client_that_asks_once(&self) -> anyhow::Result<Client> {
-        let mut config = self.config.clone();
-        config.default_retry = false;
-        Client::try_from(config).context("failed to make a client")
     }
 
     /// Applies the documents of a YAML text as the administrator; see [`crate::apply()`].
@@ -318,10 +302,6 @@ impl ControlPlane {
     fn processes(&self) -> MutexGuard<'_, Processes> {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn write_kubeconfig(&self, user: &str, credential: &Credential) -> anyhow::Result<PathBuf> {
-        write_kubeconfig(self.folder(), self.port, &self.authority, user, credential)
-    }
 }
 
 impl Processes {
@@ -349,21 +329,6 @@ impl Processes {
     }
 }
 
-/// A client for the user of a kubeconfig. Belongs to the tokio runtime of the caller.
-pub async fn client_from(kubeconfig: impl AsRef<Path>) -> anyhow::Result<Client> {
-    Client::try_from(config_from(kubeconfig.as_ref()).await?).context("failed to make a client")
-}
-
-async fn config_from(path: &Path) -> anyhow::Result<Config> {
-    let kubeconfig =
-        Kubeconfig::read_from(path).with_context(|| format!("failed to read {}", path.display()))?;
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let mut config = config.with_context(|| format!("failed to use {}", path.display()))?;
-    // Taken from the environment, for servers elsewhere; ours is on this machine.
-    config.proxy_url = None;
-    Ok(config)
-}
-
 fn write_keys(folder: &Path, authority: &Authority) -> anyhow::Result<()> {
     let server = authority.server()?;
     let (account_key, account_public) = certs::service_account_keys()?;
@@ -377,23 +342,6 @@ fn write_keys(folder: &Path, authority: &Authority) -> anyhow::Result<()> {
         files::write_private(&folder.join(name), content)?;
     }
     Ok(())
-}
-
-fn write_kubeconfig(
-    folder: &Path,
-    port: u16,
-    authority: &Authority,
-    user: &str,
-    credential: &Credential,
-) -> anyhow::Result<PathBuf> {
-    let path = kubeconfig_path(folder, user);
-    let text = kubeconfig::render(&server(port), &authority.certificate(), user, credential)?;
-    files::write_private(&path, &text)?;
-    Ok(path)
-}
-
-fn kubeconfig_path(folder: &Path, user: &str) -> PathBuf {
-    folder.join(format!("{}.kubeconfig", files::file_name_of(user)))
 }
 
 fn server(port: u16) -> String {

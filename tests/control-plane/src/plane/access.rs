@@ -10,8 +10,8 @@ use kube::api::{Api, PostParams};
 const WITHIN: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Returns once the user, as a member of these groups, may do `verb` on `resource` (`group/resource`, or the bare name
-/// in the core group) in all namespaces.
+/// Returns once the user, as a member of these groups, may do `verb` on `resource` (`group/resource`,
+/// `group/resource/subresource`, or the bare name in the core group) in all namespaces.
 pub(crate) async fn wait_until_allowed(
     client: &Client,
     user: &str,
@@ -19,6 +19,7 @@ pub(crate) async fn wait_until_allowed(
     (verb, resource): (&str, &str),
 ) -> anyhow::Result<()> {
     let (group, plural) = resource.split_once('/').unwrap_or(("", resource));
+    let (plural, subresource) = plural.split_once('/').unwrap_or((plural, ""));
     let review = SubjectAccessReview {
         spec: SubjectAccessReviewSpec {
             user: Some(user.to_owned()),
@@ -26,6 +27,7 @@ pub(crate) async fn wait_until_allowed(
             resource_attributes: Some(ResourceAttributes {
                 group: Some(group.to_owned()),
                 resource: Some(plural.to_owned()),
+                subresource: Some(subresource.to_owned()),
                 verb: Some(verb.to_owned()),
                 ..ResourceAttributes::default()
             }),
