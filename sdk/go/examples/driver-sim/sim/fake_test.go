@@ -36,7 +36,7 @@ type fault func(answer func() *driver.HTTPAnswer) (*driver.HTTPAnswer, error)
 
 type key struct{ id, body string }
 
-// The simulated cloud as far as the driver's tests need it, by tests/simcloud/API.md. Without a clock.
+// The simulated cloud as far as the driver's tests need it, by tests/clouds/simcloud/API.md. Without a clock.
 type fakeCloud struct {
 	vms, volumes []object
 	userData     []any

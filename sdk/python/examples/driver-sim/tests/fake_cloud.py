@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 class FakeCloud:
-    """Answers requests by `tests/simcloud/API.md`. Without a clock: the test calls `lag` and `complete`."""
+    """Answers requests by `tests/clouds/simcloud/API.md`. Without a clock: the test calls `lag` and `complete`."""
 
     def __init__(self) -> None:
         self.vms: dict[str, dict[str, Any]] = {}

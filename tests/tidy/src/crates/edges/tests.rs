@@ -116,7 +116,7 @@ fn a_driver_or_sdk_that_knows_the_host_is_found_even_in_its_tests() {
 
 #[test]
 fn what_is_shipped_may_use_test_crates_in_tests_only() {
-    let simcloud = ("simcloud", "tests/simcloud");
+    let simcloud = ("simcloud", "tests/clouds/simcloud");
     assert!(complaints(&[RUNTIME, simcloud], &[("machinist-runtime", "simcloud", "dev")]).is_empty());
     assert_eq!(complaints(&[RUNTIME, simcloud], &[("machinist-runtime", "simcloud", "normal")]).len(), 1);
     // The one exception is the conformance kit, and only for the binary.
