@@ -64,6 +64,12 @@ func refusal(attempt driver.Attempt, refused hcloud.Error) error {
 	return failure
 }
 
+// The fields of a class that become fields of a request.
+var classFields = map[string]string{
+	"location": "zone", "server_type": "serverType", "image": "imageName", "networks": "networkName",
+	"placement_group": "placementGroupID", "firewalls": "firewalls", "labels": "labels", "public_net": "enableIPv4 and enableIPv6",
+}
+
 // Names the fields that the API refuses, without its messages: they may repeat a value, and one value is user data.
 func fieldsOf(refused hcloud.Error) string {
 	details, has := refused.Details.(hcloud.ErrorDetailsInvalidInput)
@@ -72,7 +78,11 @@ func fieldsOf(refused hcloud.Error) string {
 	}
 	var names []string
 	for _, field := range details.Fields[:min(len(details.Fields), mostFields)] {
-		names = append(names, driver.Quoted(field.Name))
+		name := driver.Quoted(field.Name)
+		if ofClass, isKnown := classFields[field.Name]; isKnown {
+			name += " (" + ofClass + " of the MachineClass's providerSpec)"
+		}
+		names = append(names, name)
 	}
 	return " in " + strings.Join(names, ", ")
 }

@@ -110,6 +110,11 @@ func TestARefusedFieldIsNamedAndItsValueIsNot(test *testing.T) {
 	fixture.cloud.faults["POST servers"] = instead(answer)
 	said := fixture.fails(driver.InvalidArgument, second(fixture.driver.Create(request(1, nil))))
 	fixture.check(strings.Contains(said.Message, "in user_data") && !strings.Contains(said.Message, "secret-word"), said)
+	details = object{"fields": []object{{"name": "location", "messages": []string{"location not found"}}}}
+	answer = drivertest.JSON(422, object{"error": object{"code": "invalid_input", "message": "invalid input", "details": details}})
+	fixture.cloud.faults["POST servers"] = instead(answer)
+	said = fixture.fails(driver.InvalidArgument, second(fixture.driver.Create(request(1, nil))))
+	fixture.check(strings.Contains(said.Message, "location (zone of the MachineClass's providerSpec)"), said)
 }
 
 func TestThrottlingPassesTheCloudsOwnPauseOnAndIsNotRepeated(test *testing.T) {
