@@ -203,11 +203,8 @@ pub(crate) fn aggregated<T>(
     kind: &str,
     parse: impl Fn(&Value) -> Option<T>,
 ) -> Result<ListPage<T>, &'static str> {
-    let scopes = match value.get("items") {
-        // Google names each zone, also those without entries.
-        Some(Value::Object(scopes)) => scopes,
-        Some(_) | None => return Err("has no items"),
-    };
+    // Google names each zone, also those without entries.
+    let Some(Value::Object(scopes)) = value.get("items") else { return Err("has no items") };
     if !entries(value.get("unreachables")).is_empty() {
         return Err("leaves out zones that cannot be reached");
     }

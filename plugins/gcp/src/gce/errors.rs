@@ -12,6 +12,8 @@ const AUTH: &str = "machinist-auth";
 const SKEW: &str = "machinist-clock-skew";
 /// Google takes assertions whose time is wrong by less than five minutes.
 const WORTH_NAMING_SKEW_S: u64 = 240;
+/// The words of Google's token service about an assertion of another time. It has no code of its own for them.
+const TIMES: &str = "iat and exp";
 /// Refusals of a value of the metadata quote it, and user data is one.
 const METADATA: &str = "metadata";
 /// The words by which machine-controller-manager's provider knows that another zone has the machine type. Google has no
@@ -138,20 +140,22 @@ fn no_token(attempt: &Attempt<'_>, answer: &HttpAnswer) -> Failure {
         Failure::new(code, format!("failed to {}: the host got no token: {said}: {advice}", attempt.doing))
             .retry_after_ms(answer.retry_after_ms());
     failure.cloud_code = reason.map(|reason| quoted(&reason, 80));
+    failure.terminal = !passes && row.is_some_and(|row| row.is_terminal);
     with_clock(&mut failure, answer);
-    failure.terminal = !passes && row.is_some_and(|row| row.is_terminal) && skew(answer).is_none();
     failure
 }
 
 /// Names the clock, if it is the cause.
 fn with_clock(failure: &mut Failure, answer: &HttpAnswer) {
-    if let Some(seconds) = skew(answer) {
-        failure.terminal = false;
-        failure.message.push_str(&format!(
-            ": this host's clock is off by {seconds} seconds, and Google takes assertions of the last 5 minutes only: fix \
-             the time synchronisation (NTP) of the node"
-        ));
-    }
+    let off = match skew(answer) {
+        Some(seconds) => format!("this host's clock is off by {seconds} seconds"),
+        None if failure.message.contains(TIMES) => "this host's clock may be off".to_owned(),
+        None => return,
+    };
+    failure.terminal = false;
+    failure.message.push_str(&format!(
+        ": {off}, and Google takes assertions of the last 5 minutes only: fix the time synchronisation (NTP) of the node"
+    ));
 }
 
 fn skew(answer: &HttpAnswer) -> Option<u64> {

@@ -55,7 +55,7 @@ fn the_schema_knows_each_field_of_the_fixtures() {
                 }
             }
             Value::Array(entries) => {
-                entries.iter().for_each(|entry| names(&schema["items"], root, entry, at))
+                entries.iter().for_each(|entry| names(&schema["items"], root, entry, at));
             }
             _ => {}
         }

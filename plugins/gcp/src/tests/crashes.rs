@@ -88,7 +88,7 @@ fn survive(harness: &Harness, host: Host, request: &mut Request, stored: &Reques
 fn harness(full: &[&str]) -> Harness {
     let harness = Harness::new();
     harness.cloud(|cloud| {
-        cloud.full_zones = full.iter().map(|zone| (*zone).to_owned()).collect::<BTreeSet<_>>()
+        cloud.full_zones = full.iter().map(|zone| (*zone).to_owned()).collect::<BTreeSet<_>>();
     });
     harness
 }

@@ -175,6 +175,11 @@ fn a_token_service_that_refuses_is_not_google_refusing() {
     let failure = failed(400, grant, Some("-3600"));
     assert_eq!((failure.code, failure.terminal), (Code::Unauthenticated, false));
     assert!(failure.message.contains("3600 seconds"), "{}", failure.message);
+    let text =
+        "Invalid JWT: Token must be a short-lived token. Check your iat and exp values in the JWT claim.";
+    let failure = failed(400, json!({ "error": "invalid_grant", "error_description": text }), None);
+    assert_eq!((failure.code, failure.terminal), (Code::Unauthenticated, false));
+    assert!(failure.message.contains("clock may be off"), "{}", failure.message);
     let failure = failed(503, json!({ "error": "backendError" }), None);
     assert_eq!(
         (failure.code, failure.terminal, failure.may_have_happened),

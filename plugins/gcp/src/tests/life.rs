@@ -203,7 +203,12 @@ fn a_listing_of_more_than_five_hundred_instances_has_each_once() {
         harness.cloud(|cloud| cloud.plant_in(zone, &format!("vm-{number}"), &labels, &[]));
     }
     harness.cloud(|cloud| {
-        cloud.plant_in(ZONE, "nobodys", &json!({}), &["kubernetes-io-cluster-lab", "kubernetes-io-role-node"])
+        cloud.plant_in(
+            ZONE,
+            "nobodys",
+            &json!({}),
+            &["kubernetes-io-cluster-lab", "kubernetes-io-role-node"],
+        );
     });
     let listed = harness.list(&request(1).class, "c1").unwrap();
     let names: std::collections::BTreeSet<&str> = listed.iter().map(|vm| vm.machine_name.as_str()).collect();

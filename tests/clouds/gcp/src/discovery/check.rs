@@ -91,7 +91,7 @@ pub(super) fn value(
         },
         "boolean" if !given.is_boolean() => problem(wrong("TYPE_BOOL")),
         "integer" if given.as_i64().and_then(|number| i32::try_from(number).ok()).is_none() => {
-            problem(wrong("TYPE_INT32"))
+            problem(wrong("TYPE_INT32"));
         }
         "number" if !given.is_number() => problem(wrong("TYPE_DOUBLE")),
         "string" => {
