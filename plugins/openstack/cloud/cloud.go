@@ -52,7 +52,7 @@ func Connect(host *driver.Host, identity, region string, known *Endpoints) (*Clo
 	if err = to.failed(err); err != nil {
 		return nil, err
 	}
-	of.Endpoints, err = endpointsOf(answer.Catalog, region)
+	of.Endpoints, err = endpointsOf(unmasked(answer.Catalog, identity), region)
 	return of, err
 }
 
