@@ -40,6 +40,22 @@ var (
 	imageTypes   = []string{"image"}
 )
 
+// mask is the host's text in place of a value of the Secret: authURL is one, and endpoints may begin with it.
+const mask = "***"
+
+// unmasked puts the URL of Keystone from the settings into endpoints in which the host has masked it.
+func unmasked(catalog []Entry, identity string) []Entry {
+	base := strings.TrimSuffix(identity, "/v3")
+	for _, entry := range catalog {
+		for index, endpoint := range entry.Endpoints {
+			if rest, isMasked := strings.CutPrefix(endpoint.URL, mask); isMasked {
+				entry.Endpoints[index].URL = base + "/" + strings.TrimLeft(rest, "/")
+			}
+		}
+	}
+	return catalog
+}
+
 // endpointsOf chooses the public endpoints of a region. Without a region the catalog must have exactly one.
 func endpointsOf(catalog []Entry, region string) (Endpoints, error) {
 	regions := regionsOf(catalog)

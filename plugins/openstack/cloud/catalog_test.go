@@ -75,3 +75,12 @@ func TestMissingKeysOfASecretAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// The host masks authURL in answers, as it does with each value of the Secret.
+func TestEndpointsBelowAuthURLAreUnmasked(t *testing.T) {
+	catalog := unmasked([]Entry{entry("compute", "A", "***/compute/v2.1"), entry("network", "A", "***network")}, "https://cloud.test/v3")
+	found, err := endpointsOf(catalog, "A")
+	if err != nil || found.Compute != "https://cloud.test/compute/v2.1/" || found.Network != "https://cloud.test/network/v2.0/" {
+		t.Fatal(found, err)
+	}
+}

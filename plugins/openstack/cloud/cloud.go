@@ -23,8 +23,8 @@ type Cloud struct {
 	client    *gophercloud.ProviderClient
 }
 
-// Connect returns the region's services. `identity` is the URL of Keystone, version 3. If the endpoints are known, it does
-// not read the catalog.
+// Connect returns the region's services. `identity` is the URL of Keystone, version 3. If the endpoints are known, it
+// does not read the catalog.
 //
 // The host alone logs in and has the token. gophercloud neither logs in nor retries here: it builds requests and reads
 // answers.
@@ -52,7 +52,7 @@ func Connect(host *driver.Host, identity, region string, known *Endpoints) (*Clo
 	if err = to.failed(err); err != nil {
 		return nil, err
 	}
-	of.Endpoints, err = endpointsOf(answer.Catalog, region)
+	of.Endpoints, err = endpointsOf(unmasked(answer.Catalog, identity), region)
 	return of, err
 }
 

@@ -67,7 +67,8 @@ func (of *Cloud) Server(id string) (*Server, error) {
 	return found, wellFormed(to, *found)
 }
 
-// ServersNamed returns all servers with exactly this name.
+// ServersNamed returns all servers with this name. It compares no names: the host masks each value of the Secret in
+// answers, and a name may contain that of the project.
 func (of *Cloud) ServersNamed(name string) ([]Server, error) {
 	to, marker := doing("search the server", reads, "servers"), ""
 	var all []Server
@@ -78,11 +79,7 @@ func (of *Cloud) ServersNamed(name string) ([]Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, server := range page {
-			if server.Name == name {
-				all = append(all, server)
-			}
-		}
+		all = append(all, page...)
 		if next == "" {
 			return all, nil
 		}

@@ -10,7 +10,7 @@ type Volume = volumes.Volume
 // HasVolumes is true if the region has block storage.
 func (of *Cloud) HasVolumes() bool { return of.Endpoints.Volume != "" }
 
-// VolumesNamed returns all volumes of the project with this name.
+// VolumesNamed returns all volumes of the project with this name. As for servers, names in answers may be masked.
 func (of *Cloud) VolumesNamed(name string) ([]Volume, error) {
 	service, err := of.volumes()
 	if err != nil {
@@ -25,16 +25,12 @@ func (of *Cloud) VolumesNamed(name string) ([]Volume, error) {
 	if err = to.failed(err); err != nil {
 		return nil, err
 	}
-	exact := found[:0]
 	for _, volume := range found {
 		if volume.ID == "" || volume.Status == "" {
 			return nil, to.Unexpected("has a volume without id or status")
 		}
-		if volume.Name == name {
-			exact = append(exact, volume)
-		}
 	}
-	return exact, nil
+	return found, nil
 }
 
 // VolumeOptions are the properties of a server's root volume.

@@ -367,7 +367,8 @@ func (of *subject) left() (servers, ports, volumes []map[string]any) {
 func named(list any, name string) []map[string]any {
 	var all []map[string]any
 	for _, entry := range list.([]any) {
-		if one := entry.(map[string]any); one["name"] == name {
+		// Nova shows a server as DELETED for a moment after its end.
+		if one := entry.(map[string]any); one["name"] == name && one["status"] != "DELETED" {
 			all = append(all, one)
 		}
 	}

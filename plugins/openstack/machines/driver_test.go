@@ -163,3 +163,13 @@ func TestVolumesAreThoseOfCinder(t *testing.T) {
 		t.Fatal(ids, err)
 	}
 }
+
+// The host masks values of the Secret in answers: the server's name may be one.
+func TestAServerWhoseNameIsMaskedIsFound(t *testing.T) {
+	host := hostWith(map[string]string{"GET /v2.1/servers/detail": `{"servers": [{"id": "0cd9f84b", "name": "***", "status": "ACTIVE",
+		"metadata": {"machinist.dev-cluster": "c1", "machinist.dev-machine-uid": "uid-1"}}]}`})
+	vm, err := host.Serve(Driver{}).GetStatus(drivertest.Request(1, drivertest.Class("OpenStack", spec)))
+	if err != nil || vm.ProviderID != "openstack:///A/0cd9f84b" || vm.NodeName != "machine-1" {
+		t.Fatal(vm, err)
+	}
+}

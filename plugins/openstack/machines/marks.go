@@ -70,6 +70,9 @@ func (of marks) byName(server cloud.Server) owner {
 		return neighbours
 	case hasUID:
 		return otherClusters
+	// Nova may compare names without regard to case.
+	case server.Name != of.name:
+		return strangers
 	case of.adopts(server):
 		return own
 	case isUnmarked(server.Metadata) && of.ofClass.AreOn(server.Metadata):
@@ -105,13 +108,10 @@ func (of marks) describedPort() string {
 // ownsPort is true if a port with the Machine's name was created for it. Ports of machine-controller-manager have the
 // keys of tags alone.
 func (of marks) ownsPort(port cloud.Port) bool {
-	if port.Name != of.name {
-		return false
-	}
 	if port.Description == of.describedPort() {
 		return true
 	}
-	if of.adopted == nil || strings.HasPrefix(port.Description, "machinist.dev ") {
+	if of.adopted == nil || port.Name != of.name || strings.HasPrefix(port.Description, "machinist.dev ") {
 		return false
 	}
 	tags := map[string]string{}
@@ -123,11 +123,8 @@ func (of marks) ownsPort(port cloud.Port) bool {
 
 // ownsVolume is true if a volume with the Machine's name was created for it.
 func (of marks) ownsVolume(volume cloud.Volume) bool {
-	if volume.Name != of.name {
-		return false
-	}
 	if isUnmarked(volume.Metadata) {
-		return of.adopted != nil && of.adopted.AreOn(volume.Metadata)
+		return of.adopted != nil && volume.Name == of.name && of.adopted.AreOn(volume.Metadata)
 	}
 	return volume.Metadata[clusterMark] == of.cluster && volume.Metadata[uidMark] == of.uid
 }

@@ -41,7 +41,7 @@ func isPlain(id string) bool {
 // vm converts a server. Its Node registers under the server's name.
 func (of *machine) vm(server cloud.Server) driver.VM {
 	shown := driver.VM{
-		ProviderID: providerID(of.cloud.Endpoints.Region, server.ID), NodeName: server.Name, State: stateOf(server),
+		ProviderID: providerID(of.cloud.Endpoints.Region, server.ID), NodeName: of.marks.name, State: stateOf(server),
 		Addresses: cloud.Addresses(server), FailureDomain: server.AvailabilityZone,
 	}
 	if server.Status == "ERROR" {

@@ -9,6 +9,9 @@ import threading
 
 from config import COMPUTE_HOST, PATHS
 
+# On a conflict of two requests Placement reads in a second transaction, for which SQLite would wait without an end.
+THREADS = {"placement": 1}
+
 
 def sqlite_for_many_threads():
     """Transactions say at once that they may write: SQLite lets those wait, and refuses those that find out late."""
@@ -48,7 +51,7 @@ def serve(service):
     elif service == "nova":
         application = nova()
     import waitress
-    waitress.serve(application, host="127.0.0.1", port=port, threads=int(os.environ.get("OPENSTACK_THREADS", "8")),
+    waitress.serve(application, host="127.0.0.1", port=port, threads=THREADS.get(service, 8),
                    clear_untrusted_proxy_headers=True, ident=None, url_prefix=PATHS[service],
                    channel_timeout=600)
 
