@@ -16,7 +16,7 @@ import { noteOf, partsOf, projectFor, providerId, type Step, stepOf } from './pr
 import { BUSY, EXISTS, failureOf, IS_RUNNING, nameOf, NOT_FOUND, unless } from './refusal.js';
 import { Removal } from './removal.js';
 import { projectOf, type Spec } from './spec.js';
-import { waitSeconds } from './waits.js';
+import { hasTime, waitSeconds } from './waits.js';
 
 /** The time until the next call about an operation that runs. */
 const ASK_AGAIN_MS = 1_000;
@@ -39,6 +39,7 @@ export class Machines {
     let step = stepOf(request) ?? (await this.order(request, spec, userData()));
     let location: string | undefined;
     for (let turns = 0; turns < TURNS; turns += 1) {
+      if (turns > 0 && !hasTime(this.remainingMs())) return inProgress(project, step);
       if (step.step === 'look') {
         const instance = await this.found(request);
         if (!isStopped(instance)) return vmOf(project, instance);

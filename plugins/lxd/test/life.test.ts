@@ -80,6 +80,20 @@ test('a wait is no longer than the call, and no longer than five seconds', async
   }
 });
 
+test('a call with little time ends after a step, and the next one continues', async () => {
+  const { lxd, driver, sent } = fixture();
+  driver.surroundings = { ...driver.surroundings, remainingMs: 900 };
+  const first = (await driver.create(request(1))) as InProgress;
+  assert.match(first.message, /LXD starts the instance/);
+  const vm = await created(driver, after(request(1), { lastKnownState: first.resumeToken }));
+  assert.equal(lxd.created, 1);
+  sent();
+  assert.ok((await driver.delete(after(request(1), vm))) instanceof InProgress);
+  assert.equal(sent().length, 3);
+  await deleted(driver, after(request(1), vm));
+  assert.equal(lxd.live.length, 0);
+});
+
 test('an operation that LXD has forgotten is looked up in the instance', async () => {
   const { lxd, driver } = fixture();
   lxd.rounds = 5;
