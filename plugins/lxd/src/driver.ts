@@ -51,7 +51,7 @@ export class LxdDriver extends Driver {
       providers: [NAME],
       classSchema: schema,
       // An instance's name is made from the Machine's uid and LXD keeps names unique: that is the key.
-      capabilities: ['status', 'listing', 'volumeIds', 'idempotencyKey'],
+      capabilities: ['status', 'initialize', 'listing', 'volumeIds', 'idempotencyKey'],
       consistencyWindowMs: CONSISTENCY_WINDOW_MS,
       hosts: hostsOf(host.settings),
     };
@@ -64,6 +64,10 @@ export class LxdDriver extends Driver {
   override async create(request: Request, host: Host): Promise<Vm | InProgress> {
     const { spec } = readSpec(request.class.spec, host.settings);
     return open(request.class, host).create(request, spec, () => host.secrets.userData()?.placeholder('json-escape'));
+  }
+
+  override async initialize(request: Request, host: Host): Promise<Vm> {
+    return open(request.class, host).initialize(request);
   }
 
   override async delete(request: Request, host: Host) {

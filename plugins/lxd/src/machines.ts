@@ -11,12 +11,12 @@ import { type Class, DriverError, InProgress, type Log, type Page, type Request,
 
 import type { Api } from './api.js';
 import { belongs, instanceName, isOf, isOwn, leaveAlone, marks, NAME_KEY, UID_KEY } from './marks.js';
-import { type Instance, isStopped, isUp, milliseconds, type Outcome, stateOf } from './objects.js';
-import { noteOf, partsOf, projectFor, providerId, type Step, stepOf } from './progress.js';
+import { type Instance, isStopped, isUnstarted, isUp, milliseconds, type Outcome, stateOf } from './objects.js';
+import { noteOf, partsOf, projectFor, providerId, startedAt, startedNote, type Step, stepOf } from './progress.js';
 import { BUSY, EXISTS, failureOf, IS_RUNNING, nameOf, NOT_FOUND, unless } from './refusal.js';
 import { Removal } from './removal.js';
 import { projectOf, type Spec } from './spec.js';
-import { waitSeconds } from './waits.js';
+import { hasTime, waitSeconds } from './waits.js';
 
 /** The time until the next call about an operation that runs. */
 const ASK_AGAIN_MS = 1_000;
@@ -39,6 +39,7 @@ export class Machines {
     let step = stepOf(request) ?? (await this.order(request, spec, userData()));
     let location: string | undefined;
     for (let turns = 0; turns < TURNS; turns += 1) {
+      if (turns > 0 && !hasTime(this.remainingMs())) return inProgress(project, step);
       if (step.step === 'look') {
         const instance = await this.found(request);
         if (!isStopped(instance)) return vmOf(project, instance);
@@ -103,11 +104,38 @@ export class Machines {
     throw new DriverError('already-exists', `the name ${name} belongs to another Machine's instance: delete it, or use another project`);
   }
 
+  /**
+   * Starts an instance whose create was interrupted between order and start. Sends no request if the create has noted
+   * the start.
+   */
+  async initialize(request: Request): Promise<Vm> {
+    const { providerId: id } = request.machine;
+    const known = partsOf(id);
+    const started = startedAt(request);
+    if (known && started) return made(known.project, known.name, started.location);
+    const project = projectFor(request);
+    const instance = await this.locate(request);
+    if (!instance) throw notFound(request);
+    if (!isUnstarted(instance)) return vmOf(project, instance);
+    const operation = await unless([IS_RUNNING, BUSY], this.api.setState(project, instance.name, 'start'));
+    const outcome = operation === undefined ? undefined : await this.api.wait(project, operation, waitSeconds(this.remainingMs()));
+    if (outcome?.is === 'done') return made(project, instance.name, instance.location);
+    if (outcome?.is === 'failed' && ![BUSY, IS_RUNNING].includes(nameOf(outcome.error) ?? '')) {
+      throw failureOf('start the instance', outcome.error, true);
+    }
+    throw new DriverError('unavailable', 'LXD has not started the instance yet', { retryAfterMs: ASK_AGAIN_MS });
+  }
+
   /** Returns the state of the Machine's instance. Changes nothing. */
   async getStatus(request: Request): Promise<Vm> {
     const instance = await this.locate(request);
     if (!instance) throw notFound(request);
-    return vmOf(projectFor(request), instance);
+    const project = projectFor(request);
+    if (isUnstarted(instance)) {
+      const facts = { providerId: providerId(project, instance.name), nodeName: instance.name };
+      throw new DriverError('uninitialized', `the instance ${instance.name} is made and not started yet`, facts);
+    }
+    return vmOf(project, instance);
   }
 
   /** Restarts the instance. One that does not run counts as none. */
@@ -206,7 +234,13 @@ function lost(request: Request) {
 
 /** A new instance has no addresses yet; `getStatus` finds them. */
 function made(project: string, name: string, failureDomain: string | undefined): Vm {
-  return { providerId: providerId(project, name), nodeName: name, state: 'running', failureDomain, lastKnownState: noteOf(project) };
+  return {
+    providerId: providerId(project, name),
+    nodeName: name,
+    state: 'running',
+    failureDomain,
+    lastKnownState: startedNote(project, failureDomain),
+  };
 }
 
 function vmOf(project: string, instance: Instance): Vm {

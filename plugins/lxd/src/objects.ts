@@ -36,6 +36,8 @@ const STATES: Record<number, VmState> = {
   113: 'running',
 };
 const STOPPED = 102;
+/** LXD notes here whether the instance ran: it has no such key before its first start. */
+const POWER = 'volatile.last_state.power';
 /** LXD writes this in place of no time. */
 const NEVER = '1970-01-01T00:00:00Z';
 
@@ -47,9 +49,13 @@ export function isUp({ status }: Instance) {
   return STATES[status] === 'running';
 }
 
-/** An instance that was made and not started yet is on its way. */
+/** True for an instance that was made and not started: its create was interrupted. */
+export function isUnstarted(instance: Instance) {
+  return instance.isNew && isStopped(instance);
+}
+
 export function stateOf(instance: Instance): VmState {
-  return instance.isNew && isStopped(instance) ? 'pending' : (STATES[instance.status] ?? 'unknown');
+  return isUnstarted(instance) ? 'pending' : (STATES[instance.status] ?? 'unknown');
 }
 
 export function readInstance(value: unknown): Instance | undefined {
@@ -62,7 +68,7 @@ export function readInstance(value: unknown): Instance | undefined {
     config: fields.config,
     location: location === 'none' || location === '' ? undefined : location,
     created: text(fields.created_at),
-    isNew: (text(fields.last_used_at) ?? NEVER) === NEVER,
+    isNew: (text(fields.last_used_at) ?? NEVER) === NEVER || fields.config[POWER] === undefined,
     addresses: addresses(object(object(fields.state).network)),
   };
 }

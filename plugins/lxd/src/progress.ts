@@ -11,8 +11,22 @@ const OPERATION = /^[0-9a-f-]{36}$/;
 /** As LXD allows names, so that no id leads to another path. */
 const PROVIDER_ID = /^lxd:\/\/\/([A-Za-z0-9][A-Za-z0-9_.-]*)\/([A-Za-z][A-Za-z0-9-]*)$/;
 
+/** In the note of an instance that was started: `initialize` has nothing to do. */
+const STARTED = 'started';
+
 /** The step of a create that is not finished, with LXD's operation. `look`: the operation is not known. */
 export type Step = { step: 'create' | 'start'; operation: string } | { step: 'look' };
+
+/** The note of an instance that was started. */
+export function startedNote(project: string, location: string | undefined): string {
+  return JSON.stringify({ project, step: STARTED, location });
+}
+
+/** Returns where an earlier call has seen the instance started; undefined if none has. */
+export function startedAt({ machine }: Request): { location?: string } | undefined {
+  const { step, location } = note(machine.lastKnownState);
+  return step === STARTED ? { location: typeof location === 'string' ? location : undefined } : undefined;
+}
 
 export function noteOf(project: string, step?: Step): string {
   return JSON.stringify({ project, ...step });

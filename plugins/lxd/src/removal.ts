@@ -11,7 +11,7 @@ import { belongs, instanceName, isOwn, leaveAlone } from './marks.js';
 import { type Instance, isStopped } from './objects.js';
 import { noteOf, partsOf, projectFor } from './progress.js';
 import { BUSY, failureOf, IS_RUNNING, IS_STOPPED, nameOf, NOT_FOUND } from './refusal.js';
-import { waitSeconds } from './waits.js';
+import { hasTime, waitSeconds } from './waits.js';
 
 const ASK_AGAIN_MS = 1_000;
 
@@ -70,7 +70,7 @@ export class Removal {
       if (removed !== 'running') return removed;
     }
     const stopped = await this.finish(project, 'stop the instance', this.api.setState(project, name, 'stop'));
-    return stopped === 'busy' ? 'busy' : remove();
+    return stopped === 'gone' && hasTime(this.remainingMs()) ? remove() : 'busy';
   }
 
   /** Waits for an order and its operation. Newer versions refuse at once, older ones in the operation. */

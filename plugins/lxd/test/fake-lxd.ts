@@ -23,6 +23,7 @@ export interface FakeInstance {
   config: Record<string, string>;
   body: any;
   lastUsed: string;
+  power?: string;
   location: string;
 }
 
@@ -59,6 +60,7 @@ export class FakeLxd {
       config,
       body,
       lastUsed: '2026-01-02T03:04:05Z',
+      power: 'RUNNING',
       location: this.location,
     };
     this.instances.set(`default/${name}`, instance);
@@ -121,6 +123,7 @@ export class FakeLxd {
       if (action === 'stop' && instance.status === 'Stopped') return 'The instance is already stopped';
       instance.status = action === 'stop' ? 'Stopped' : 'Running';
       instance.lastUsed = '2026-01-02T03:04:05Z';
+      instance.power = instance.status === 'Running' ? 'RUNNING' : 'STOPPED';
       return undefined;
     }, instance.location);
   }
@@ -188,7 +191,8 @@ export class FakeLxd {
   }
 }
 
-function shown({ name, status, config, lastUsed, location, project }: FakeInstance) {
+function shown({ name, status, config: own, lastUsed, power, location, project }: FakeInstance) {
+  const config = { ...own, ...(power !== undefined && { 'volatile.last_state.power': power }) };
   const network = {
     lo: { addresses: [{ family: 'inet', address: '127.0.0.1', scope: 'local' }] },
     eth0: {

@@ -63,7 +63,7 @@ test('an operation that takes longer ends the call, and the next one continues',
   assert.match(second.message, /LXD starts the instance/);
   assert.deepEqual(sent()[0], 'GET /1.0/operations/ID/wait');
   const vm = await created(driver, after(request(1), { lastKnownState: second.resumeToken }));
-  assert.deepEqual([vm.state, lxd.created, vm.lastKnownState], ['running', 1, '{"project":"default"}']);
+  assert.deepEqual([vm.state, lxd.created, vm.lastKnownState], ['running', 1, '{"project":"default","step":"started","location":"lab-1"}']);
 });
 
 test('a wait is no longer than the call, and no longer than five seconds', async () => {
@@ -78,6 +78,20 @@ test('a wait is no longer than the call, and no longer than five seconds', async
     await created(driver, request(seconds === '5' ? 1 : seconds === '3' ? 2 : 3));
     assert.equal(driver.arrived[1]!.url.searchParams.get('timeout'), seconds);
   }
+});
+
+test('a call with little time ends after a step, and the next one continues', async () => {
+  const { lxd, driver, sent } = fixture();
+  driver.surroundings = { ...driver.surroundings, remainingMs: 900 };
+  const first = (await driver.create(request(1))) as InProgress;
+  assert.match(first.message, /LXD starts the instance/);
+  const vm = await created(driver, after(request(1), { lastKnownState: first.resumeToken }));
+  assert.equal(lxd.created, 1);
+  sent();
+  assert.ok((await driver.delete(after(request(1), vm))) instanceof InProgress);
+  assert.equal(sent().length, 3);
+  await deleted(driver, after(request(1), vm));
+  assert.equal(lxd.live.length, 0);
 });
 
 test('an operation that LXD has forgotten is looked up in the instance', async () => {
@@ -195,7 +209,33 @@ test('a state is that of the instance', async () => {
   instance!.status = 'Stopped';
   assert.equal((await driver.getStatus(asked)).state, 'stopped');
   instance!.lastUsed = NEVER;
-  assert.equal((await driver.getStatus(asked)).state, 'pending');
+  assert.equal((await failure(driver.getStatus(asked))).code, 'uninitialized');
+});
+
+test('an instance whose create was interrupted before its start is uninitialized, and initialize starts it', async () => {
+  const { lxd, driver, sent } = fixture();
+  lxd.rounds = 1;
+  await driver.create(request(1));
+  lxd.forgetOperations();
+  lxd.rounds = 0;
+  const error = await failure(driver.getStatus(request(1)));
+  assert.deepEqual([error.code, error.facts.nodeName], ['uninitialized', lxd.live[0]!.name]);
+  const asked = after(request(1), { providerId: error.facts.providerId });
+  lxd.failing.start = 'Failed to start device "eth0"';
+  assert.deepEqual((await failure(driver.initialize(asked))).code, 'failed-precondition');
+  lxd.rounds = 1;
+  assert.deepEqual((await failure(driver.initialize(asked))).code, 'unavailable');
+  lxd.rounds = 0;
+  lxd.forgetOperations();
+  assert.equal((await driver.initialize(asked)).state, 'running');
+  assert.equal((await driver.getStatus(asked)).state, 'running');
+  assert.deepEqual([lxd.created, lxd.live[0]!.status], [1, 'Running']);
+  // A create that has noted the start costs no request.
+  const vm = await created(driver, request(2));
+  sent();
+  assert.equal((await driver.initialize(after(request(2), vm))).providerId, vm.providerId);
+  assert.deepEqual(sent(), []);
+  assert.equal((await failure(driver.initialize(request(3)))).code, 'not-found');
 });
 
 test('an instance that is gone is not-found, whether it has an id or not', async () => {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use faulty_http::{Answer, AnswerBody, Broken, Received, ServerThread, StartError, Upstream, serve};
+use faulty_http::{Answer, Broken, Received, ServerThread, StartError, Upstream, serve};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
