@@ -204,7 +204,7 @@ impl Call {
     ) -> Result<Response<WasiBody>, CredentialError> {
         let Substituted { mut outgoing, used } = filled;
         let signer = match &marked {
-            Some((mark, grant)) => Some((mark, self.find_credential(mark, grant).await?)),
+            Some((mark, grant)) => Some((mark, self.find_credential(mark, grant, options).await?)),
             None => None,
         };
         let who = match &signer {

@@ -8,6 +8,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
+use wasmtime_wasi_http::RequestOptions;
 
 use super::cache::{Got, Missing};
 use super::{CredentialError, CredentialKey};
@@ -49,12 +50,13 @@ impl Call {
         Ok(lease)
     }
 
-    /// Asks the service, under the plugin's grants and pace.
+    /// Asks the service, under the plugin's grants and pace, and within the time-outs of the request that needs the
+    /// credential.
     pub(super) async fn ask(
         &self,
         service: &dyn TokenService,
         holder: Holder,
-        tls: Option<&SecretTls>,
+        (tls, options): (Option<&SecretTls>, Option<RequestOptions>),
     ) -> Result<Lease<Credential>, CredentialError> {
         let outgoing = self.outgoing(service).map_err(|error| self.refused(error))?;
         let EgressDecision::Allowed(rule) =
@@ -68,7 +70,7 @@ impl Call {
         self.turn(&account, &host).await.map_err(CredentialError::Throttled)?;
         let sent_at = Instant::now();
         self.metrics.sent(outgoing.body.len());
-        let times = Times::new(None, &self.egress.settings, self.deadline);
+        let times = Times::new(options, &self.egress.settings, self.deadline);
         let response = deliver(&client, &outgoing, times).await?;
         let now = (self.egress.settings.clock)();
         let asked = Asked {

@@ -6,6 +6,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 use tokio::time::timeout_at;
 use tracing::warn;
+use wasmtime_wasi_http::RequestOptions;
 use zeroize::Zeroizing;
 
 use super::{CredentialCache, CredentialError, CredentialKey};
@@ -25,6 +26,7 @@ impl Call {
         &self,
         mark: &Mark,
         grant: &AuthGrant,
+        options: Option<RequestOptions>,
     ) -> Result<FoundCredential, CredentialError> {
         let secret = |key: &str| self.vault.credential(key);
         let tls = grant.tls(SecretReader(&secret)).map_err(|error| self.refused(error))?;
@@ -38,7 +40,7 @@ impl Call {
             CredentialSource::Service(service) => service,
             CredentialSource::File(exchange) => self.read_file(exchange).await?,
         };
-        self.of_service(grant.scheme(), &*service, tls).await.map(|found| self.hidden(found))
+        self.of_service(grant.scheme(), &*service, tls, options).await.map(|found| self.hidden(found))
     }
 
     async fn of_service(
@@ -46,10 +48,11 @@ impl Call {
         scheme: &'static str,
         service: &dyn TokenService,
         tls: Option<SecretTls>,
+        options: Option<RequestOptions>,
     ) -> Result<FoundCredential, CredentialError> {
         let key = CredentialKey::new(&self.plugin, scheme, service, tls.as_ref());
         let holder = service.holder();
-        let lease = self.cached_or(&key, || self.ask_all(service, &holder, tls.as_ref())).await?;
+        let lease = self.cached_or(&key, || self.ask_all(service, &holder, (tls.as_ref(), options))).await?;
         Ok(FoundCredential { from: From::Service(CachedCredential { key, lease }), holder, tls })
     }
 
@@ -58,13 +61,13 @@ impl Call {
         &self,
         service: &dyn TokenService,
         holder: &Holder,
-        tls: Option<&SecretTls>,
+        terms: (Option<&SecretTls>, Option<RequestOptions>),
     ) -> Result<Lease<Credential>, CredentialError> {
-        let mut lease = self.ask(service, holder.clone(), tls).await?;
+        let mut lease = self.ask(service, holder.clone(), terms).await?;
         let mut next = service.next(&lease);
         while let Some(service) = next {
             self.vault.hide(lease.value.hidden(), Some(lease.expires()));
-            lease = self.ask(&*service, holder.clone(), tls).await?;
+            lease = self.ask(&*service, holder.clone(), terms).await?;
             next = service.next(&lease);
         }
         Ok(lease)

@@ -10,7 +10,8 @@ use http_body_util::Full;
 use jiff::Timestamp;
 use machinist_core::driver::SecretValues;
 use machinist_plugin_host::testing::Refusal;
-use wasmtime_wasi_http::Error as WasiError;
+use tokio::time::Instant;
+use wasmtime_wasi_http::{Error as WasiError, RequestOptions};
 
 use super::auth::values;
 use crate::server::{Seen, Server, ok, read_request, write_pieces};
@@ -330,6 +331,16 @@ async fn a_service_that_hangs_ends_with_the_call() {
         let call = world.host.call_with(&grants, scheme.secret(), Duration::from_millis(80));
         let error = call.send(marked(&cloud, scheme.name()), None).await.unwrap_err();
         assert!(matches!(error, WasiError::HttpResponseTimeout), "{scheme:?} {error:?}");
+        // Or with the time that the driver gives its request: it has some left to say what happened.
+        let call = world.host.call_with(&grants, scheme.secret(), Duration::from_secs(60));
+        let options = RequestOptions {
+            first_byte_timeout: Some(Duration::from_millis(80)),
+            ..RequestOptions::default()
+        };
+        let began = Instant::now();
+        let error = call.send(marked(&cloud, scheme.name()), Some(options)).await.unwrap_err();
+        assert!(matches!(error, WasiError::HttpResponseTimeout), "{scheme:?} {error:?}");
+        assert!(began.elapsed() < Duration::from_secs(20), "{scheme:?}");
     }
 }
 
