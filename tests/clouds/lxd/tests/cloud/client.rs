@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{TURN, body};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "nightly: needs root, and Debian's packages lxd and debootstrap"]
 async fn the_client_of_lxd_and_requests_through_the_proxy_see_the_same_instances() {
     let _turn = TURN.lock().await;
     let cloud = Lxd::start(Options::default()).await.unwrap();
@@ -41,6 +42,7 @@ async fn the_client_of_lxd_and_requests_through_the_proxy_see_the_same_instances
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "nightly: needs root, and Debian's packages lxd and debootstrap"]
 async fn a_client_without_a_certificate_that_lxd_trusts_is_refused() {
     let _turn = TURN.lock().await;
     let cloud = Lxd::start(Options::default()).await.unwrap();

@@ -51,6 +51,7 @@ fn refused() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "nightly: needs root, and Debian's packages lxd and debootstrap"]
 async fn the_daemon_says_what_the_table_of_the_driver_expects() {
     let _turn = TURN.lock().await;
     let known: BTreeMap<String, String> = serde_json::from_str(TEXTS).unwrap();
@@ -90,6 +91,7 @@ async fn the_daemon_says_what_the_table_of_the_driver_expects() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "nightly: needs root, and Debian's packages lxd and debootstrap"]
 async fn a_server_alone_has_no_targets() {
     let _turn = TURN.lock().await;
     let cloud = Lxd::start(Options { member: None, ..Options::default() }).await.unwrap();
