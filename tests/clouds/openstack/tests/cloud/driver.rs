@@ -34,16 +34,19 @@ async fn run(arguments: &'static [&'static str]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "nightly: starts the services of OpenStack, which takes minutes the first time"]
 async fn the_driver_makes_one_server_of_each_class_and_leaves_nothing() {
     run(&["-run", "EachKind|Carries|BothLogins|Resources|Requests"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "nightly: starts the services of OpenStack, which takes minutes the first time"]
 async fn the_driver_translates_what_the_services_refuse() {
     run(&["-run", "Refusal|FullQuota|Logins|Revoked|UserData"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "nightly: starts the services of OpenStack, which takes minutes the first time"]
 async fn the_driver_touches_nothing_foreign() {
     run(&["-run", "OfTwo|Foreign|Adopted|ByHand|NeedsNeither"]).await;
 }
