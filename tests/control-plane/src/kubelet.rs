@@ -1,8 +1,8 @@
 //! Real kubelets on imitated machines: they join their cluster by TLS bootstrap, as everywhere else.
 //!
 //! The program is the kubelet of `k8s.io/kubernetes` with the container runtime of kubemark (`kubelet/` beside this
-//! crate's `go.mod`). It registers its Node under a certificate that a bootstrap token gets it, renews its Lease, reports
-//! conditions, and takes pods as if they ran. It serves nothing and writes into its own folder only.
+//! crate's `go.mod`). It registers its Node under a certificate that a bootstrap token gets it, renews its Lease,
+//! reports conditions, and takes pods as if they ran. It serves nothing and writes into its own folder only.
 //!
 //! A Node that is deleted while its kubelet lives stays away: the kubelet fails to report, and does not register again.
 //! When it starts the next time it does, with the certificate that it has; no bootstrap token is needed for that. Its
@@ -70,8 +70,8 @@ impl KubeletOptions {
         }
     }
 
-    /// A kubelet that joins the API server at this address, whose certificate this authority (PEM) has signed, with this
-    /// bootstrap token.
+    /// A kubelet that joins the API server at this address, whose certificate this authority (PEM) has signed, with
+    /// this bootstrap token.
     pub fn with_token(node_name: &str, server: &str, authority: &str, token: &str) -> anyhow::Result<Self> {
         Ok(Self::new(node_name, kubeconfig::bootstrap_kubeconfig(server, authority, token)?))
     }

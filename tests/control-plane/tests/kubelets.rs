@@ -127,7 +127,7 @@ fn says_who_it_is(node: &Node) {
     assert_eq!(info.kubelet_version, control_plane::build::KUBERNETES_VERSION);
     assert_eq!(status.capacity.as_ref().unwrap()["cpu"].0, "2");
     let endpoint = status.daemon_endpoints.as_ref().and_then(|all| all.kubelet_endpoint.as_ref());
-    println!("addresses {:?}, endpoint {endpoint:?}", status.addresses);
+    assert_eq!(endpoint.map(|endpoint| endpoint.port), Some(0), "it serves nothing");
 }
 
 async fn was_approved_and_signed(cluster: &Cluster) {
@@ -214,7 +214,7 @@ async fn a_kubelet_may_change_its_own_node_within_limits(cluster: &Cluster, one:
 
 /// It is not, until it starts again: then its certificate is enough, and no token is needed.
 #[tokio::test]
-#[ignore = "nightly: half a minute of waiting for what must not come"]
+#[ignore = "nightly: builds the kubelet, which takes five minutes the first time"]
 async fn a_node_that_is_deleted_while_its_kubelet_lives_is_registered_again_at_its_next_start() {
     let cluster = Cluster::start().await;
     let mut options = cluster.options("one", TOKEN);
@@ -231,7 +231,7 @@ async fn a_node_that_is_deleted_while_its_kubelet_lives_is_registered_again_at_i
     until("the kubelet has failed to report ten times", async || given_up(10).await).await;
     assert!(cluster.nodes().get_opt("one").await.unwrap().is_none(), "it was registered again");
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "kube-node-lease");
-    println!("its Lease: {:?}", leases.get_opt("one").await.unwrap().map(|lease| lease.metadata));
+    assert!(leases.get_opt("one").await.unwrap().is_none(), "its Lease came back");
 
     kubelet.restart(&options).unwrap();
     let second = cluster.until_ready("one", &mut kubelet).await;
@@ -240,7 +240,7 @@ async fn a_node_that_is_deleted_while_its_kubelet_lives_is_registered_again_at_i
 }
 
 #[tokio::test]
-#[ignore = "nightly: twenty kubelets start at once, which takes both cores for half a minute"]
+#[ignore = "nightly: builds the kubelet, which takes five minutes the first time"]
 async fn twenty_kubelets_join_at_once() {
     let cluster = Cluster::start().await;
     let began = Instant::now();
@@ -281,8 +281,8 @@ async fn twenty_kubelets_join_at_once() {
         mib(own / MANY as u64),
         cpu / MANY as u32
     );
-    // Twice of what they need; a leak of each would show.
-    assert!(mib(own) < 60 * MANY as u64, "{usages:?}");
+    // Twice of what they need.
+    assert!(mib(own) < 30 * MANY as u64, "{usages:?}");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! VM tells a kubelet where to join, and with which token.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -109,7 +110,7 @@ fn state(kubelets: &RealKubelets, vm: &str) -> KubeletState {
 }
 
 #[tokio::test]
-#[ignore = "nightly: builds the kubelet, and waits for its restarts"]
+#[ignore = "nightly: builds the kubelet, which takes five minutes the first time"]
 async fn a_vm_joins_out_of_its_user_data_reboots_and_ends() {
     let (cluster, cloud) = (Cluster::start().await, sim());
     let kubelets = of_sim(&cloud).await;
@@ -152,14 +153,11 @@ async fn a_vm_joins_out_of_its_user_data_reboots_and_ends() {
     cloud.kill_vm(&id).unwrap();
     until("its kubelet is dead", async || (!runs(pid)).then_some(())).await;
     assert!(cluster.node("one").await.is_some(), "a VM takes no Node with it");
-    let pids: Vec<u32> = kubelets.states().values().filter_map(|state| state.pid).collect();
-    assert!(!pids.is_empty());
-    drop(kubelets);
-    assert!(!pids.iter().any(|pid| runs(*pid)), "a kubelet outlives its cloud");
+    nothing_is_left_of(kubelets);
 }
 
 #[tokio::test]
-#[ignore = "nightly: twenty kubelets start at once, which takes both cores for half a minute"]
+#[ignore = "nightly: builds the kubelet, which takes five minutes the first time"]
 async fn twenty_vms_of_the_simulated_cloud_join_with_a_token_each() {
     let (cluster, cloud) = (Cluster::start().await, sim());
     let kubelets = of_sim(&cloud).await;
@@ -172,10 +170,11 @@ async fn twenty_vms_of_the_simulated_cloud_join_with_a_token_each() {
     }
     all_join(&cluster, &kubelets, &expected).await;
     println!("{MANY} VMs of the simulated cloud were ready after {:?}", began.elapsed());
+    nothing_is_left_of(kubelets);
 }
 
 #[tokio::test]
-#[ignore = "nightly: twenty kubelets start at once, which takes both cores for half a minute"]
+#[ignore = "nightly: builds the kubelet, which takes five minutes the first time"]
 async fn twenty_instances_of_ec2_join_under_their_private_names() {
     let (cluster, cloud) = (Cluster::start().await, Ec2::start(ec2::Options::default()).await.unwrap());
     let kubelets = start(Ec2Source::new(&cloud.moto_url(), cloud.region()).unwrap()).await;
@@ -211,6 +210,17 @@ async fn all_join(cluster: &Cluster, kubelets: &RealKubelets, expected: &BTreeMa
     }
     assert_eq!(cluster.requests().await, MANY, "each kubelet requests one certificate");
     assert!(kubelets.states().values().all(|state| state.starts == 1), "{:?}", kubelets.states());
+}
+
+/// Drops them: all processes end, and their folders go.
+fn nothing_is_left_of(kubelets: RealKubelets) {
+    let pids: Vec<u32> = kubelets.states().values().filter_map(|state| state.pid).collect();
+    let folder = |pid: &u32| std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap();
+    let folders: Vec<PathBuf> = pids.iter().map(folder).collect();
+    assert!(!pids.is_empty() && folders.iter().all(|folder| folder.exists()));
+    drop(kubelets);
+    assert!(!pids.iter().any(|pid| runs(*pid)), "a kubelet outlives its cloud");
+    assert!(!folders.iter().any(|folder| folder.exists()), "some of {folders:?} are left");
 }
 
 /// Creates an instance with this user data.

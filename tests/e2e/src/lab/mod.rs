@@ -6,12 +6,12 @@
 //! | `look` | queries and waits of a user |
 //! | `deployments` | MachineDeployments as a user works with them |
 //! | `workloads` | pods, budgets and volumes of a lab with workloads |
-//! | `joins` | the kubelets of a lab, simulated or real |
+//! | `kubelets` | the kubelets of a lab, simulated or real |
 //! | `compiled` | drivers that the hosts of earlier labs have compiled |
 
 mod compiled;
 mod deployments;
-mod joins;
+mod kubelets;
 mod look;
 mod objects;
 mod workloads;
@@ -164,10 +164,10 @@ impl<C: Cloud> Lab<C> {
         let kubeconfig = install(&plane, options.kinds).await?;
         let client = plane.client()?;
         let (nodes, real) = if is_real {
-            let nodes = joins::simulated(&plane, joins::no_vms(), options.kubelets, None)?;
-            (nodes, Some(joins::real(cloud.vm_source()?).await?))
+            let nodes = kubelets::simulated(&plane, kubelets::no_vms(), options.kubelets, None)?;
+            (nodes, Some(kubelets::real(cloud.vm_source()?).await?))
         } else {
-            (joins::simulated(&plane, cloud.vm_source()?, options.kubelets, options.workloads)?, None)
+            (kubelets::simulated(&plane, cloud.vm_source()?, options.kubelets, options.workloads)?, None)
         };
         let folder = plane.folder().join("machinist");
         std::fs::create_dir(&folder).context("failed to make a folder for the host")?;
@@ -178,7 +178,7 @@ impl<C: Cloud> Lab<C> {
 
     /// Kubelets for the VMs of one more cloud, which run no pods. They end when they are dropped.
     pub fn kubelets_of(&self, vms: Arc<dyn VmSource>, timing: Timing) -> Result<NodeSim> {
-        joins::simulated(&self.plane, vms, timing, None)
+        kubelets::simulated(&self.plane, vms, timing, None)
     }
 
     /// How a host of this lab is started. All hosts share their cache, as a pod that comes back does.

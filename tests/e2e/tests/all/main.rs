@@ -8,7 +8,7 @@
 //! | `plugins` | the state of plugins, and the effect of a change of a ConfigMap |
 //! | `safety` | orphan VMs, the operator's freeze, and an API server that is unreachable |
 //! | `aws` | the driver of EC2, against moto behind a proxy |
-//! | `joins` | real kubelets join by TLS bootstrap with the user data of their VMs |
+//! | `tls_bootstrap` | real kubelets join by TLS bootstrap with the user data of their VMs |
 //! | `cluster_api` | the infrastructure provider of Cluster API on a real API server |
 //! | `admin` | output for operators, and its limits |
 //! | `commands` | the commands about deployments against a real API server |
@@ -21,9 +21,9 @@ mod cluster_api;
 mod commands;
 mod deployments;
 mod drain;
-mod joins;
 mod lives;
 mod places;
 mod plugins;
 mod safety;
 mod scene;
+mod tls_bootstrap;

@@ -39,9 +39,10 @@ pub fn kubelet_of(vm: &Vm, user_data: &[u8]) -> anyhow::Result<KubeletOptions> {
     Ok(options)
 }
 
-/// User data that makes a machine join with this kubeconfig, as a user's Secret has it: a cloud-config for an image with
-/// a kubelet whose unit reads `/etc/default/kubelet`. `provider_id` is a template of cloud-init, such as
-/// `sim:///{{ v1.availability_zone }}/{{ v1.instance_id }}`; `args` are further arguments of the kubelet.
+/// User data that makes a machine join with this kubeconfig, as a user's Secret has it: a cloud-config for an image
+/// whose unit `kubelet` reads `/etc/default/kubelet`, runs `kubelet $KUBELET_EXTRA_ARGS` and always restarts.
+/// `provider_id` is a template of cloud-init, such as `sim:///{{ v1.availability_zone }}/{{ v1.instance_id }}`; `args`
+/// are further arguments of the kubelet.
 pub fn joining_user_data(bootstrap_kubeconfig: &str, provider_id: &str, args: &str) -> String {
     let kubeconfig: String = bootstrap_kubeconfig.lines().map(|line| format!("      {line}\n")).collect();
     let own = "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubeconfig \
@@ -89,8 +90,8 @@ fn extra_args(booted: &Booted) -> Vec<String> {
 }
 
 fn last_value(args: &[String], flag: &str) -> Option<String> {
-    let values = args.iter().filter_map(|arg| arg.strip_prefix(flag)?.strip_prefix('='));
-    values.last().map(str::to_owned)
+    let mut values = args.iter().filter_map(|arg| arg.strip_prefix(flag)?.strip_prefix('='));
+    values.next_back().map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ pub use boot::{joining_user_data, kubelet_of};
 
 /// Events that wait to be heard.
 const EVENTS_AHEAD: usize = 1024;
-/// How long the last machines may take to end.
-const GRACE: Duration = Duration::from_millis(500);
+/// How long the machines may take to end where much else runs. A kubelet that is left then ends with this process.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// Real kubelets of the VMs of a cloud. They end when it is dropped, without a word to the API server.
 ///
@@ -83,7 +83,13 @@ impl RealKubelets {
             .context("failed to start the threads of the kubelets")?;
         let states = Arc::new(States::default());
         let (stop, stopped) = oneshot::channel();
-        let mut site = Site { binary, source, states: Arc::clone(&states), machines: BTreeMap::new() };
+        let mut site = Site {
+            binary,
+            source,
+            states: Arc::clone(&states),
+            machines: BTreeMap::new(),
+            running: JoinSet::new(),
+        };
         let thread = std::thread::Builder::new()
             .name("real-kubelets".to_owned())
             .spawn(move || {
@@ -92,8 +98,9 @@ impl RealKubelets {
                         () = site.run() => {}
                         _ = stopped => {}
                     }
+                    // Each kubelet is dead and its folder removed when this returns.
+                    tokio::time::timeout(GRACE, site.running.shutdown()).await.ok();
                 });
-                runtime.shutdown_timeout(GRACE);
             })
             .context("failed to start the thread of the kubelets")?;
         Ok(Self { states, stop: Some(stop), thread: Some(thread) })
@@ -122,14 +129,14 @@ struct Site {
     source: Arc<dyn VmSource>,
     states: Arc<States>,
     machines: BTreeMap<String, (watch::Sender<Vm>, AbortHandle)>,
+    /// The machines, and the task that follows their cloud.
+    running: JoinSet<()>,
 }
 
 impl Site {
     async fn run(&mut self) {
         let (events, mut received) = mpsc::channel(EVENTS_AHEAD);
-        // Ends what it holds when this is dropped.
-        let mut running = JoinSet::new();
-        running.spawn(Arc::clone(&self.source).follow(events));
+        self.running.spawn(Arc::clone(&self.source).follow(events));
         while let Some(event) = received.recv().await {
             match event {
                 VmEvent::All(vms) => {
@@ -138,17 +145,17 @@ impl Site {
                         self.end(&id);
                     }
                     for vm in vms {
-                        self.runs(vm, &mut running);
+                        self.runs(vm);
                     }
                 }
-                VmEvent::Runs(vm) | VmEvent::Rebooted(vm) => self.runs(vm, &mut running),
+                VmEvent::Runs(vm) | VmEvent::Rebooted(vm) => self.runs(vm),
                 VmEvent::Ended(id) => self.end(&id),
             }
         }
     }
 
     /// Starts a machine, or boots it again if this is another boot.
-    fn runs(&mut self, vm: Vm, running: &mut JoinSet<()>) {
+    fn runs(&mut self, vm: Vm) {
         if let Some((boots, _)) = self.machines.get(&vm.id) {
             boots.send_if_modified(|known| {
                 let is_other = known.boot_id != vm.boot_id;
@@ -163,7 +170,7 @@ impl Site {
         let (boots, current) = watch::channel(vm);
         let machine =
             Machine::new(self.binary.clone(), Arc::clone(&self.source), Arc::clone(&self.states), current);
-        self.machines.insert(id, (boots, running.spawn(machine.run())));
+        self.machines.insert(id, (boots, self.running.spawn(machine.run())));
     }
 
     /// Cuts the power of a machine.

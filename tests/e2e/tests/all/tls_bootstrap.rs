@@ -16,13 +16,13 @@ use crate::scene::{is_gone, played, turn};
 const MANY: usize = 20;
 
 #[tokio::test]
-#[ignore = "nightly: two minutes in which twenty real kubelets take both cores"]
+#[ignore = "nightly: builds the kubelet, which takes five minutes the first time, and makes twenty VMs"]
 async fn twenty_machines_of_the_simulated_cloud_join_by_tls_bootstrap() {
     joined::<simcloud::Server>().await;
 }
 
 #[tokio::test]
-#[ignore = "nightly: two minutes in which twenty real kubelets take both cores"]
+#[ignore = "nightly: builds the kubelet, which takes five minutes the first time, and makes twenty VMs"]
 async fn twenty_machines_of_ec2_join_by_tls_bootstrap() {
     joined::<Aws>().await;
 }
