@@ -107,7 +107,8 @@ fn kept(cloud: &mut Cloud, call: &Call<'_>, body: &Value, key: &Key) -> Value {
     storage["osDisk"]["name"] = json!(os_name);
     storage["osDisk"]["managedDisk"]["id"] = json!(disk_id(&os_name));
     storage["osDisk"]["osType"] = json!("Linux");
-    for disk in storage["dataDisks"].as_array_mut().into_iter().flatten() {
+    let disks = storage.get_mut("dataDisks").and_then(Value::as_array_mut);
+    for disk in disks.into_iter().flatten() {
         let name = disk["name"].as_str().unwrap_or_default().to_owned();
         if disk["managedDisk"]["id"].is_null() {
             disk["managedDisk"]["id"] = json!(disk_id(&name));
