@@ -87,7 +87,7 @@ const REGISTER: &str =
 const LOCK: &str = "remove the lock from the resource group";
 
 /// First the codes that machine-controller-manager's driver treats as exhaustion, then the others.
-pub(crate) const TABLE: &[Meaning] = &[
+pub(crate) static TABLE: &[Meaning] = &[
     exhausted("ZonalAllocationFailed", OTHER_CAPACITY),
     exhausted("SkuNotAvailable", OTHER_CAPACITY),
     exhausted("AllocationFailed", OTHER_CAPACITY),

@@ -26,7 +26,7 @@ fn rich() -> Value {
 fn live(world: &World, request: &mut Request) -> usize {
     let vm = world.create_to_end(request).unwrap();
     assert_eq!(vm.node_name, request.machine.name);
-    assert_eq!(world.vms(), [request.machine.name.clone()]);
+    assert_eq!(world.vms(), std::slice::from_ref(&request.machine.name));
     world.delete_to_end(request).unwrap();
     let mut requests = world.sent().len();
     // The host looks once more, and does not believe a stale answer.

@@ -226,11 +226,11 @@ impl World {
                 *self.token.borrow_mut() = Some(token.to_owned());
                 Ok(token.to_owned())
             }
-            None => Err(HttpAnswer {
-                status: answer.status,
-                headers: vec![("machinist-auth".to_owned(), "failed".to_owned())],
-                body: answer.body,
-            }),
+            None => {
+                let mut headers = answer.headers;
+                headers.push(("machinist-auth".to_owned(), "failed".to_owned()));
+                Err(HttpAnswer { status: answer.status, headers, body: answer.body })
+            }
         }
     }
 

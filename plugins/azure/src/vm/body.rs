@@ -52,10 +52,10 @@ pub(crate) fn disk(
     let mut source = json!({ "createOption": "FromImage" });
     match (&disk.image, image) {
         (Some(Image::CommunityGallery(id)), _) => {
-            source["galleryImageReference"] = json!({ "communityGalleryImageId": id })
+            source["galleryImageReference"] = json!({ "communityGalleryImageId": id });
         }
         (Some(Image::SharedGallery(id)), _) => {
-            source["galleryImageReference"] = json!({ "sharedGalleryImageId": id })
+            source["galleryImageReference"] = json!({ "sharedGalleryImageId": id });
         }
         (Some(Image::Id(id)), _) => source["imageReference"] = json!({ "id": id }),
         (_, Some(id)) => source["imageReference"] = json!({ "id": id }),

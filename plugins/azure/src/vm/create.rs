@@ -53,10 +53,10 @@ impl Machines<'_> {
         }
         let (spec, _) = spec::read(&request.class)?;
         known.spec = spec;
-        self.from_the_start(known, &id, user_data)
+        self.begin(known, &id, user_data)
     }
 
-    fn from_the_start(&self, mut known: Known<'_>, id: &ResourceId, user_data: &str) -> Outcome<Creation> {
+    fn begin(&self, mut known: Known<'_>, id: &ResourceId, user_data: &str) -> Outcome<Creation> {
         let tags = known.marks.tags(&known.spec);
         match self.nic(&known, id, &tags)? {
             Parts::Waiting { ask_again_ms, message } => {

@@ -121,7 +121,7 @@ impl Machines<'_> {
 
     /// Returns the plan of an image of the marketplace, and accepts its terms.
     pub(crate) fn plan(&self, known: &Known<'_>) -> Outcome<Option<Plan>> {
-        let Some(Image::Urn(urn)) = known.spec.image.as_ref().filter(|image| is_to_agree(image)) else {
+        let Some(Image::Urn(urn)) = known.spec.image.as_ref().filter(is_to_agree) else {
             return Ok(None);
         };
         let Some(plan) = self.marketplace_image(known, urn)?.plan else { return Ok(None) };

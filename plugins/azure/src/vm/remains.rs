@@ -104,7 +104,7 @@ impl Machines<'_> {
             },
             Some(_) | None => {
                 let note = "a part of the machine is attached to another VM, left alone";
-                self.log.info(note, &[("name", &part.name), ("vm", &vm)]);
+                self.log.info(note, &[("name", &part.name), ("vm", vm)]);
                 Ok(None)
             }
         }

@@ -233,7 +233,7 @@ impl Cloud {
     pub(crate) fn begin(
         &mut self,
         call: &arm::Call<'_>,
-        key: Key,
+        key: &Key,
         action: Action,
         ms: u64,
     ) -> Vec<(String, String)> {

@@ -46,7 +46,7 @@ fn nic(cloud: &mut Cloud, call: &Call<'_>) -> Result<Response, Response> {
     cloud.resources.insert(key.clone(), resource);
     let ms = cloud.options.part_ms;
     let action = if is_new { Action::Create } else { Action::Update };
-    let headers = cloud.begin(call, key.clone(), action, ms);
+    let headers = cloud.begin(call, &key, action, ms);
     let shown = cloud.resources.get(&key).map(|resource| json_of(cloud, resource)).unwrap_or_default();
     let mut answer = Response::json(if is_new { 201 } else { 200 }, &shown);
     answer.headers.extend(headers);
@@ -141,7 +141,7 @@ fn disk(cloud: &mut Cloud, call: &Call<'_>) -> Result<Response, Response> {
     };
     cloud.resources.insert(key.clone(), resource);
     let ms = cloud.options.part_ms;
-    let headers = cloud.begin(call, key.clone(), Action::Create, ms);
+    let headers = cloud.begin(call, &key, Action::Create, ms);
     let shown = cloud.resources.get(&key).map(|resource| json_of(cloud, resource)).unwrap_or_default();
     let mut answer = Response::json(202, &shown);
     answer.headers.extend(headers);
@@ -194,7 +194,7 @@ pub(super) fn delete(cloud: &mut Cloud, call: &Call<'_>, kind: Kind) -> Response
     cloud.set_state(&key, State::Deleting);
     let ms = cloud.options.part_ms;
     let leaves_parts = call.fault == Some(&Effect::LeaveParts);
-    let headers = cloud.begin(call, key, Action::Delete { leaves_parts }, ms);
+    let headers = cloud.begin(call, &key, Action::Delete { leaves_parts }, ms);
     let mut answer = Response::empty(202);
     answer.headers.extend(headers);
     answer

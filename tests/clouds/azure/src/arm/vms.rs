@@ -50,7 +50,7 @@ fn create(cloud: &mut Cloud, call: &Call<'_>) -> Result<Response, Response> {
     attach(cloud, &key, &body, call.now_ms);
     let shown = cloud.resources.get(&key).map(|resource| shown(cloud, resource)).unwrap_or_default();
     let ms = cloud.options.create_ms;
-    let headers = cloud.begin(call, key, Action::Create, ms);
+    let headers = cloud.begin(call, &key, Action::Create, ms);
     let mut answer = Response::json(201, &shown);
     answer.headers.extend(headers);
     Ok(answer)
@@ -80,7 +80,7 @@ fn update(
     if let Some(resource) = cloud.resources.get_mut(key) {
         resource.tags = tags;
     }
-    let headers = cloud.begin(call, key.clone(), Action::Update, 0);
+    let headers = cloud.begin(call, key, Action::Update, 0);
     let shown = cloud.resources.get(key).map(|resource| shown(cloud, resource)).unwrap_or_default();
     let mut answer = Response::json(200, &shown);
     answer.headers.extend(headers);
@@ -107,7 +107,8 @@ fn kept(cloud: &mut Cloud, call: &Call<'_>, body: &Value, key: &Key) -> Value {
     storage["osDisk"]["name"] = json!(os_name);
     storage["osDisk"]["managedDisk"]["id"] = json!(disk_id(&os_name));
     storage["osDisk"]["osType"] = json!("Linux");
-    for disk in storage["dataDisks"].as_array_mut().into_iter().flatten() {
+    let disks = storage.get_mut("dataDisks").and_then(Value::as_array_mut);
+    for disk in disks.into_iter().flatten() {
         let name = disk["name"].as_str().unwrap_or_default().to_owned();
         if disk["managedDisk"]["id"].is_null() {
             disk["managedDisk"]["id"] = json!(disk_id(&name));
@@ -205,7 +206,7 @@ fn change(cloud: &mut Cloud, call: &Call<'_>) -> Result<Response, Response> {
     cloud.remember(call.now_ms);
     cloud.resources.insert(key.clone(), changed);
     let ms = if body["properties"].is_null() { 0 } else { cloud.options.part_ms };
-    let headers = cloud.begin(call, key.clone(), Action::Update, ms);
+    let headers = cloud.begin(call, &key, Action::Update, ms);
     let shown = cloud.resources.get(&key).map(|resource| shown(cloud, resource)).unwrap_or_default();
     let mut answer = Response::json(200, &shown);
     answer.headers.extend(headers);
@@ -236,7 +237,7 @@ pub(super) fn delete(cloud: &mut Cloud, call: &Call<'_>) -> Response {
     cloud.set_state(&key, State::Deleting);
     let ms = cloud.options.delete_ms;
     let leaves_parts = call.fault == Some(&Effect::LeaveParts);
-    let headers = cloud.begin(call, key, Action::Delete { leaves_parts }, ms);
+    let headers = cloud.begin(call, &key, Action::Delete { leaves_parts }, ms);
     let mut answer = Response::empty(202);
     answer.headers.extend(headers);
     answer
@@ -247,7 +248,7 @@ pub(super) fn restart(cloud: &mut Cloud, call: &Call<'_>) -> Response {
     if !cloud.resources.contains_key(&key) {
         return absent(call, Kind::Vm);
     }
-    let headers = cloud.begin(call, key, Action::Restart, 0);
+    let headers = cloud.begin(call, &key, Action::Restart, 0);
     let mut answer = Response::empty(202);
     answer.headers.extend(headers);
     answer
