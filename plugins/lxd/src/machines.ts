@@ -183,7 +183,7 @@ export class Machines {
     }
     const own = await this.byUid(request);
     if (own || id?.name === instanceName(request)) return own;
-    // Searches miss an instance whose marks somebody has taken off, or whose cluster member is offline. Its name finds it.
+    // Searches miss an instance without its marks, or on a cluster member that is offline. Its name finds it.
     const namesake = await this.api.get(project, instanceName(request));
     if (namesake) leaveAlone(namesake, request);
     return namesake && isOwn(namesake, { ...request, cluster, machine }) ? namesake : undefined;
@@ -203,7 +203,7 @@ export class Machines {
   }
 }
 
-/** What to do after an operation that failed, or that LXD does not know any more. */
+/** The next step after an operation that failed, or that LXD does not know any more. */
 function afterFailure(project: string, { step }: Step, outcome: Outcome): Step | InProgress {
   if (outcome.is !== 'failed') return { step: 'look' };
   const name = nameOf(outcome.error);

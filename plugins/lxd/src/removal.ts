@@ -94,7 +94,7 @@ export class Removal {
   }
 }
 
-/** What an error says about the instance, if it says that there is nothing to do or that something else is at work. */
+/** The state of the instance by an error which says that there is nothing to do, or that others work on it. */
 function progressOf(name: string | undefined): Progress | undefined {
   switch (name) {
     case NOT_FOUND:

@@ -25,13 +25,13 @@ const LOSSES: Loss[] = ['answer', 'request', 'host before', 'host after'];
 const MOST_REQUESTS = 40;
 const URL_OF_LXD = process.env.LXD_TEST_URL;
 
-interface World {
+interface Stage {
   endpoint: string;
   send(request: CloudRequest): Promise<CloudAnswer>;
   count(uid: string): Promise<{ instances: number; running: number }>;
 }
 
-function fake(rounds: number): World {
+function fake(rounds: number): Stage {
   const lxd = new FakeLxd();
   lxd.rounds = rounds;
   return {
@@ -45,7 +45,7 @@ function fake(rounds: number): World {
 }
 
 /** A real LXD behind the proxy of the tests. */
-function real(url: string): World {
+function real(url: string): Stage {
   return {
     endpoint: url,
     send: async ({ method, url: asked, headers, body }) => {
@@ -65,7 +65,7 @@ function real(url: string): World {
 }
 
 /** One life, in which the request with this number is lost. Returns how many requests it sent. */
-async function live(world: World, number: number, lostAt: number, loss: Loss): Promise<number> {
+async function live(world: Stage, number: number, lostAt: number, loss: Loss): Promise<number> {
   let sent = 0;
   const cloud = async (asked: CloudRequest) => {
     sent += 1;
@@ -144,7 +144,7 @@ function isPassing(error: any) {
   return ['unavailable', 'deadline-exceeded', 'aborted', 'internal', 'unknown'].includes(error.code);
 }
 
-const worlds: [string, () => World][] =
+const worlds: [string, () => Stage][] =
   URL_OF_LXD === undefined
     ? [0, 1, 3].map((rounds) => [`operations that take ${rounds} waits`, () => fake(rounds)])
     : [['a real LXD', () => real(URL_OF_LXD)]];

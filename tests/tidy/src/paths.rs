@@ -20,7 +20,9 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for file in files {
         for (number, line) in file.lines() {
-            for word in words.iter().filter(|word| is_in(line, word)) {
+            // Users of VMs have their keys in their folders, which are on no machine of ours.
+            let is_of_vm = |word: &str| word == words[2] && line.contains(".ssh/authorized_keys");
+            for word in words.iter().filter(|word| is_in(line, word) && !is_of_vm(word)) {
                 complaints.push(format!("{}:{number}: {word} is of one machine only", file.path));
             }
         }

@@ -121,7 +121,7 @@ impl Arm<'_> {
     }
 
     /// The answer is JSON of another shape.
-    pub(crate) fn odd(&self, ask: &Ask) -> Box<ArmError> {
+    pub(crate) fn unusual(&self, ask: &Ask) -> Box<ArmError> {
         self.unexpected(ask, "lacks a field that its kind always has, or has it with another type")
     }
 

@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(code("OperationNotAllowed", "the VM is being deleted"), Some(Code::Aborted));
         let size = "The requested VM size is NOT\n supported in this zone";
         assert_eq!(code("BadRequest", size), Some(Code::ResourceExhausted));
-        assert_eq!(code("BadRequest", "odd"), Some(Code::InvalidArgument));
+        assert_eq!(code("BadRequest", "unusual"), Some(Code::InvalidArgument));
     }
 
     #[test]

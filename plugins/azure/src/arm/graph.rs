@@ -127,13 +127,13 @@ mod tests {
         let read = page(&json!({ "data": [{ "id": id, "tags": { "k": "v" } }], "$skipToken": "t" })).unwrap();
         assert_eq!((read.rows.len(), read.next.as_deref()), (1, Some("t")));
         assert_eq!(read.rows[0].id.kind, Kind::Vm);
-        for odd in [
+        for unusual in [
             json!({}),
             json!({ "data": [{}] }),
             json!({ "data": [], "$skipToken": 1 }),
             json!({ "data": [], "resultTruncated": "true" }),
         ] {
-            assert_eq!(page(&odd), None, "{odd}");
+            assert_eq!(page(&unusual), None, "{unusual}");
         }
     }
 }

@@ -89,7 +89,7 @@ impl<'a> Arm<'a> {
     pub(crate) fn put_nic(&self, id: &ResourceId, body: Value) -> ArmResult<NicFacts> {
         let ask = Ask::change("create the network interface", Method::Put, id.path(), NETWORK).with(body);
         let (value, _) = self.value(&ask)?;
-        answer::nic(&value).ok_or_else(|| self.odd(&ask))
+        answer::nic(&value).ok_or_else(|| self.unusual(&ask))
     }
 
     /// Begins to make a disk.
@@ -103,7 +103,7 @@ impl<'a> Arm<'a> {
         let ask = Ask::change("create the VM", Method::Put, id.path(), COMPUTE).with(body).only_new();
         let (value, accepted) = self.value(&ask)?;
         if answer::vm(&value).is_none() {
-            return Err(self.odd(&ask));
+            return Err(self.unusual(&ask));
         }
         Ok(accepted)
     }
@@ -168,7 +168,7 @@ impl<'a> Arm<'a> {
             return Ok(Progress::Done);
         }
         let value = self.json(ask, answer)?;
-        operation::progress(&value, answer.retry_after_ms()).ok_or_else(|| self.odd(ask))
+        operation::progress(&value, answer.retry_after_ms()).ok_or_else(|| self.unusual(ask))
     }
 
     /// Returns a version of an image of the marketplace.
@@ -200,7 +200,7 @@ impl<'a> Arm<'a> {
         let path = names::sizes(&self.subscription, location);
         let ask = Ask::read("read the VM sizes", path, COMPUTE);
         let (value, _) = self.value(&ask)?;
-        value.get("value").and_then(Value::as_array).cloned().ok_or_else(|| self.odd(&ask))
+        value.get("value").and_then(Value::as_array).cloned().ok_or_else(|| self.unusual(&ask))
     }
 
     /// Returns one page of a query of Resource Graph.
@@ -213,7 +213,7 @@ impl<'a> Arm<'a> {
         let path = "/providers/Microsoft.ResourceGraph/resources".to_owned();
         let ask = Ask::read("query Resource Graph", path, GRAPH).by(Method::Post).with(body);
         let (value, _) = self.value(&ask)?;
-        let page = graph::page(&value).ok_or_else(|| self.odd(&ask))?;
+        let page = graph::page(&value).ok_or_else(|| self.unusual(&ask))?;
         if page.next.is_some() && page.next.as_deref() == skip {
             return Err(self.unexpected(&ask, "repeats a page token of its listing, which would never end"));
         }
@@ -227,7 +227,7 @@ impl<'a> Arm<'a> {
 
     fn look<T>(&self, ask: &Ask, read: impl FnOnce(&Value) -> Option<T>) -> ArmResult<Found<T>> {
         match self.value(ask) {
-            Ok((value, _)) => read(&value).map(Found::Here).ok_or_else(|| self.odd(ask)),
+            Ok((value, _)) => read(&value).map(Found::Here).ok_or_else(|| self.unusual(ask)),
             Err(failed) if failed.is_missing_group() => Ok(Found::NoGroup),
             Err(failed) if failed.is_absence() => Ok(Found::Absent),
             Err(failed) => Err(failed),

@@ -180,8 +180,8 @@ mod tests {
         for other in ["", "vm-nic", "/subscriptions/s/resourceGroups/g", &format!("{text}/more"), "/a/../b"] {
             assert_eq!(ResourceId::parse(other), None, "{other}");
         }
-        let odd = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/a%2Fb";
-        assert_eq!(ResourceId::parse(odd), None);
+        let unusual = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/a%2Fb";
+        assert_eq!(ResourceId::parse(unusual), None);
     }
 
     #[test]

@@ -108,8 +108,8 @@ mod tests {
         assert_eq!(accepted(&both), expected);
         let location = accepted(&answer(&[("location", "https://a/subscriptions/s/2")]));
         assert_eq!(location.poll.as_deref(), Some("/subscriptions/s/2"));
-        for odd in ["https://a/tenants/x", "https://a/subscriptions/../x", "nonsense"] {
-            assert_eq!(accepted(&answer(&[("location", odd)])).poll, None, "{odd}");
+        for unusual in ["https://a/tenants/x", "https://a/subscriptions/../x", "nonsense"] {
+            assert_eq!(accepted(&answer(&[("location", unusual)])).poll, None, "{unusual}");
         }
     }
 

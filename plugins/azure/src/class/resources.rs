@@ -54,7 +54,7 @@ mod tests {
             ("Standard_B2pts_v2", "arm64"),
             ("Standard_NP10s", "amd64"),
             ("Basic_A1", "amd64"),
-            ("odd", "amd64"),
+            ("unusual", "amd64"),
         ] {
             assert_eq!(architecture(size), expected, "{size}");
         }

@@ -4,7 +4,7 @@ use azure_cloud::problems;
 use machinist_sdk::driver::Code;
 use serde_json::{Value, json};
 
-use super::harness::{USER_DATA, World, class, spec, spec_with};
+use super::harness::{Stage, USER_DATA, class, spec, spec_with};
 use crate::AzureDriver;
 use crate::arm::names::{Kind, ResourceId};
 use crate::class::spec::{SCHEMA, read};
@@ -148,9 +148,9 @@ fn every_rule_names_its_field() {
 
 #[test]
 fn unknown_fields_are_warned_of_and_the_driver_s_tags_are_its_own() {
-    let mut odd = spec_with("/colour", json!(1));
-    odd["tags"]["Machinist.dev-Cluster"] = json!("mine");
-    let (read, warnings) = read(&class(&odd)).unwrap();
+    let mut unusual = spec_with("/colour", json!(1));
+    unusual["tags"]["Machinist.dev-Cluster"] = json!("mine");
+    let (read, warnings) = read(&class(&unusual)).unwrap();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(!read.tags.contains_key("Machinist.dev-Cluster"));
 }
@@ -171,7 +171,7 @@ fn the_schema_is_json_and_knows_every_field_of_the_fixtures() {
 
 #[test]
 fn describe_names_what_the_driver_is() {
-    let world = World::plain();
+    let world = Stage::plain();
     let host = world.host();
     let about = host.driver::<AzureDriver>().describe();
     assert_eq!((about.name.as_str(), about.providers), ("azure", vec!["Azure".to_owned()]));

@@ -4,12 +4,12 @@ use azure_cloud::{Effect, Kind, Options, Rule};
 use machinist_sdk::driver::{Code, Creation, Failure};
 use serde_json::{Value, json};
 
-use super::harness::{USER_DATA, World, forgotten, request, request_of, spec_with};
+use super::harness::{Stage, USER_DATA, forgotten, request, request_of, spec_with};
 use crate::arm::pending::Pending;
 
 #[test]
 fn a_create_orders_a_vm_and_the_next_calls_ask_how_it_goes() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     let Creation::InProgress(progress) = world.create(&request).unwrap() else { panic!("in progress") };
     assert!(Pending::parse(Some(&progress.resume_token)).poll.is_some());
@@ -31,7 +31,7 @@ fn a_create_orders_a_vm_and_the_next_calls_ask_how_it_goes() {
 
 #[test]
 fn everything_carries_the_marks_and_the_class_s_tags() {
-    let world = World::plain();
+    let world = Stage::plain();
     world.create_to_end(&mut request(1)).unwrap();
     for resource in world.cloud().resources() {
         let tags = ["machinist.dev-cluster", "machinist.dev-machine-uid", "machinist.dev-machine-name"];
@@ -44,7 +44,7 @@ fn everything_carries_the_marks_and_the_class_s_tags() {
 #[test]
 fn user_data_reaches_the_vm_and_nothing_else() {
     use base64::Engine as _;
-    let world = World::plain();
+    let world = Stage::plain();
     world.create_to_end(&mut request(1)).unwrap();
     let encoded = base64::engine::general_purpose::STANDARD.encode(USER_DATA);
     let cloud = world.cloud();
@@ -59,7 +59,7 @@ fn user_data_reaches_the_vm_and_nothing_else() {
 fn an_agreement_is_accepted_once_and_a_missing_one_is_named() {
     let image = "/properties/storageProfile/imageReference";
     let paid = spec_with(image, json!({ "urn": "kinvolk:flatcar-paid:flatcar:3815.2.0" }));
-    let world = World::plain();
+    let world = Stage::plain();
     world.create_to_end(&mut request_of(1, &paid)).unwrap();
     world.create_to_end(&mut request_of(2, &paid)).unwrap();
     assert_eq!(world.cloud().counts()["agreements.put"], 1);
@@ -75,7 +75,7 @@ fn an_agreement_is_accepted_once_and_a_missing_one_is_named() {
 
 #[test]
 fn a_vm_without_capacity_is_removed_with_its_parts_and_made_again_later() {
-    let world = World::plain();
+    let world = Stage::plain();
     let failing =
         Effect::FailLater { code: "ZonalAllocationFailed".into(), message: "no room in the zone".into() };
     world.fault(Rule::once("PUT", "virtualMachines", failing));
@@ -92,7 +92,7 @@ fn a_vm_without_capacity_is_removed_with_its_parts_and_made_again_later() {
 
 #[test]
 fn a_refused_vm_leaves_no_network_interface() {
-    let world = World::new(Options { quota_cores: 1, ..Options::default() });
+    let world = Stage::new(Options { quota_cores: 1, ..Options::default() });
     let failure = world.create(&request(1)).unwrap_err();
     assert_eq!(failure.code, Code::ResourceExhausted);
     assert!(failure.message.contains("quota"), "{failure}");
@@ -102,7 +102,7 @@ fn a_refused_vm_leaves_no_network_interface() {
 
 #[test]
 fn a_vm_that_runs_although_azure_calls_it_failed_counts() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     let Creation::InProgress(progress) = world.create(&request).unwrap() else { panic!("in progress") };
     request.machine.last_known_state = Some(progress.resume_token);
@@ -122,7 +122,7 @@ fn a_vm_that_runs_although_azure_calls_it_failed_counts() {
 
 #[test]
 fn disks_of_an_earlier_vm_go_first_and_those_of_others_stay() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     world.create_to_end(&mut request).unwrap();
     world.fault(Rule::once("DELETE", "virtualMachines", Effect::LeaveParts));
@@ -150,7 +150,7 @@ fn disks_of_an_earlier_vm_go_first_and_those_of_others_stay() {
 
 #[test]
 fn the_name_of_another_vm_is_not_taken() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut first = request(1);
     world.create_to_end(&mut first).unwrap();
     let before = world.resources();
@@ -173,7 +173,7 @@ fn the_name_of_another_vm_is_not_taken() {
 
 #[test]
 fn a_name_that_azure_refuses_makes_no_request() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     request.machine.name = "a".repeat(65);
     let failure = world.create(&request).unwrap_err();
@@ -182,8 +182,8 @@ fn a_name_that_azure_refuses_makes_no_request() {
 }
 
 #[test]
-fn a_full_subnet_and_a_wrong_one_are_told_apart() {
-    let world = World::plain();
+fn a_full_subnet_and_a_wrong_one_are_distinguished() {
+    let world = Stage::plain();
     let tiny = spec_with("/subnetInfo/subnetName", json!("tiny"));
     world.create_to_end(&mut request_of(1, &tiny)).unwrap();
     let failure = world.create(&request_of(2, &tiny)).unwrap_err();

@@ -4,12 +4,12 @@ use azure_cloud::{Effect, Kind, Options, Rule};
 use machinist_sdk::driver::{Code, Deletion, VmState};
 use serde_json::{Value, json};
 
-use super::harness::{World, forgotten, request, request_of, spec_with};
+use super::harness::{Stage, forgotten, request, request_of, spec_with};
 use crate::AzureDriver;
 
 #[test]
 fn a_deletion_removes_the_vm_with_all_its_parts_and_is_repeatable() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     world.create_to_end(&mut request).unwrap();
     assert_eq!(world.status(&request).unwrap().state, VmState::Running);
@@ -29,7 +29,7 @@ fn parts_that_azure_leaves_are_removed_even_without_a_vm_and_with_another_class(
         json!([{ "lun": 0, "name": "data", "diskSizeGB": 10, "storageAccountType": "StandardSSD_LRS" }]);
     let rich = spec_with("/properties/storageProfile/dataDisks", disks);
     for knows_its_disks in [true, false] {
-        let world = World::plain();
+        let world = Stage::plain();
         let mut request = request_of(1, &rich);
         world.create_to_end(&mut request).unwrap();
         world.fault(Rule::once("DELETE", "virtualMachines", Effect::LeaveParts));
@@ -49,7 +49,7 @@ fn parts_that_azure_leaves_are_removed_even_without_a_vm_and_with_another_class(
 
 #[test]
 fn delete_options_that_are_missing_are_set_and_volumes_of_pods_stay() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     world.create_to_end(&mut request).unwrap();
     let id =
@@ -76,7 +76,7 @@ fn delete_options_that_are_missing_are_set_and_volumes_of_pods_stay() {
 
 #[test]
 fn a_deletion_that_fails_later_says_why_and_is_tried_again() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     world.create_to_end(&mut request).unwrap();
     let failing =
@@ -97,7 +97,7 @@ fn a_class_that_is_poor_or_moved_to_another_group_strands_nothing() {
     for spec in [json!({}), json!({ "resourceGroup": "other" }), spec_with("/resourceGroup", json!("other"))]
     {
         for forgets in [false, true] {
-            let world = World::plain();
+            let world = Stage::plain();
             let mut request = request(1);
             world.create_to_end(&mut request).unwrap();
             request.class = super::harness::class(&spec);
@@ -114,19 +114,19 @@ fn a_class_that_is_poor_or_moved_to_another_group_strands_nothing() {
 #[test]
 fn a_group_that_is_gone_is_success_and_a_proxy_s_404_is_not() {
     let mut request = request(1);
-    let world = World::plain();
+    let world = Stage::plain();
     world.create_to_end(&mut request).unwrap();
     world.cloud().options.groups.clear();
     world.delete_to_end(&mut request).unwrap();
-    let world = World::plain();
+    let world = Stage::plain();
     world.create_to_end(&mut request).unwrap();
-    world.trouble_at(0, super::harness::Trouble::PageAfter);
+    world.trouble_at(0, super::harness::Fault::PageAfter);
     assert_eq!(world.delete(&request).unwrap_err().code, Code::Unavailable);
 }
 
 #[test]
 fn nothing_of_others_is_touched() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut neighbour = request(2);
     world.create_to_end(&mut neighbour).unwrap();
     let before = world.resources();
@@ -151,7 +151,7 @@ fn nothing_of_others_is_touched() {
 
 #[test]
 fn a_stranger_s_part_of_the_machine_s_name_stays() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     world.create_to_end(&mut request).unwrap();
     world.fault(Rule::once("DELETE", "virtualMachines", Effect::LeaveParts));
@@ -164,7 +164,7 @@ fn a_stranger_s_part_of_the_machine_s_name_stays() {
 
 #[test]
 fn a_network_interface_that_azure_keeps_for_a_while_is_removed_in_the_end() {
-    let world = World::new(Options { nic_reserved_ms: 30_000, ..Options::default() });
+    let world = Stage::new(Options { nic_reserved_ms: 30_000, ..Options::default() });
     let mut request = request(1);
     let failing = Effect::FailLater { code: "AllocationFailed".into(), message: "no room".into() };
     world.fault(Rule::once("PUT", "virtualMachines", failing));
@@ -177,7 +177,7 @@ fn a_network_interface_that_azure_keeps_for_a_while_is_removed_in_the_end() {
 
 #[test]
 fn one_vm_of_two_can_be_removed() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     world.create_to_end(&mut request).unwrap();
     let query =
@@ -190,8 +190,8 @@ fn one_vm_of_two_can_be_removed() {
     let driver = host.driver::<AzureDriver>();
     let kept = driver.delete_by_id(&request, "azure:///westeurope/machine-1").unwrap_err();
     assert_eq!(kept.code, Code::FailedPrecondition);
-    let odd = driver.delete_by_id(&request, "aws:///a/i-1").unwrap_err();
-    assert_eq!(odd.code, Code::InvalidArgument);
+    let unusual = driver.delete_by_id(&request, "aws:///a/i-1").unwrap_err();
+    assert_eq!(unusual.code, Code::InvalidArgument);
     for _ in 0..2 {
         driver.delete_by_id(&request, &format!("azure:///westeurope/{second}")).unwrap();
         world.pass(1_000);

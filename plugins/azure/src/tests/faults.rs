@@ -4,7 +4,7 @@ use azure_cloud::Options;
 use machinist_sdk::driver::{Code, Request};
 use serde_json::{Value, json};
 
-use super::harness::{Trouble, World, forgotten, request_of, spec, spec_with};
+use super::harness::{Fault, Stage, forgotten, request_of, spec, spec_with};
 
 /// A class with all parts that exist before their VM.
 fn rich() -> Value {
@@ -23,7 +23,7 @@ fn rich() -> Value {
 }
 
 /// One life. Returns how many requests it took.
-fn live(world: &World, request: &mut Request) -> usize {
+fn live(world: &Stage, request: &mut Request) -> usize {
     let vm = world.create_to_end(request).unwrap();
     assert_eq!(vm.node_name, request.machine.name);
     assert_eq!(world.vms(), std::slice::from_ref(&request.machine.name));
@@ -37,11 +37,11 @@ fn live(world: &World, request: &mut Request) -> usize {
 }
 
 fn check(options: &Options, spec: &Value) {
-    let requests = live(&World::new(options.clone()), &mut request_of(1, spec));
+    let requests = live(&Stage::new(options.clone()), &mut request_of(1, spec));
     assert!(requests > 10, "{requests}");
-    for trouble in Trouble::ALL {
+    for trouble in Fault::ALL {
         for at in 0..requests - 2 {
-            let world = World::new(options.clone());
+            let world = Stage::new(options.clone());
             world.trouble_at(at, trouble);
             let mut request = request_of(1, spec);
             live(&world, &mut request);
@@ -71,10 +71,10 @@ fn the_same_while_reads_and_resource_graph_lag() {
 #[test]
 fn a_host_that_dies_again_and_again_makes_no_second_vm() {
     for every in 1..6 {
-        let world = World::plain();
+        let world = Stage::plain();
         let mut request = request_of(1, &rich());
         for _ in 0..40 {
-            world.trouble_at(every, Trouble::Kill);
+            world.trouble_at(every, Fault::Kill);
             let _ = world.create(&forgotten(&request));
             world.revive();
             world.pass(1_000);
@@ -89,7 +89,7 @@ fn a_host_that_dies_again_and_again_makes_no_second_vm() {
 /// The requests of one machine, from create to gone.
 #[test]
 fn a_life_takes_few_requests() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request_of(1, &spec());
     let vm = world.create_to_end(&mut request).unwrap();
     assert!(vm.provider_id.starts_with("azure:///westeurope/"));

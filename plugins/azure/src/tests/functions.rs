@@ -3,12 +3,12 @@
 use machinist_sdk::driver::Code;
 use serde_json::{Value, json};
 
-use super::harness::{World, class, request, request_of, spec, spec_with};
+use super::harness::{Stage, class, request, request_of, spec, spec_with};
 use crate::AzureDriver;
 
 #[test]
 fn a_node_has_the_id_that_the_cloud_controller_manager_writes() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request_of(1, &spec_with("/resourceGroup", json!("Nodes")));
     let vm = world.create_to_end(&mut request).unwrap();
     let host = world.host();
@@ -23,7 +23,7 @@ fn a_node_has_the_id_that_the_cloud_controller_manager_writes() {
 
 #[test]
 fn a_class_is_put_into_a_zone() {
-    let world = World::plain();
+    let world = Stage::plain();
     let host = world.host();
     let driver = host.driver::<AzureDriver>();
     let placed = driver.place(&class(&spec()), "2").unwrap();
@@ -50,7 +50,7 @@ fn a_class_is_put_into_a_zone() {
 
 #[test]
 fn a_node_has_the_resources_of_its_size() {
-    let world = World::plain();
+    let world = Stage::plain();
     let host = world.host();
     let driver = host.driver::<AzureDriver>();
     let node = driver.node_capacity(&class(&spec())).unwrap();
@@ -64,7 +64,7 @@ fn a_node_has_the_resources_of_its_size() {
 
 #[test]
 fn only_spot_vms_are_interruptible() {
-    let world = World::plain();
+    let world = Stage::plain();
     let host = world.host();
     let driver = host.driver::<AzureDriver>();
     assert!(!driver.is_interruptible(&class(&spec())).unwrap());
@@ -78,7 +78,7 @@ fn only_spot_vms_are_interruptible() {
 
 #[test]
 fn a_restart_keeps_the_vm() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     let host = world.host();
     let driver = host.driver::<AzureDriver>();
@@ -91,7 +91,7 @@ fn a_restart_keeps_the_vm() {
 
 #[test]
 fn volumes_have_the_names_of_their_disks() {
-    let world = World::plain();
+    let world = Stage::plain();
     let host = world.host();
     let specs = [
         json!({ "azureDisk": { "diskName": "old" } }).to_string(),

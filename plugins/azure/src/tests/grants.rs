@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::harness::{World, class, request_of, spec_with};
+use super::harness::{Stage, class, request_of, spec_with};
 use crate::AzureDriver;
 
 const GRANTS: &str = include_str!("../../grants.yaml");
@@ -55,7 +55,7 @@ fn requests() -> BTreeSet<(String, String)> {
         json!({ "urn": "kinvolk:flatcar-paid:flatcar:3815.2.0" }),
     );
     spec["properties"]["storageProfile"]["dataDisks"] = json!([{ "lun": 0, "diskSizeGB": 1, "storageAccountType": "StandardSSD_LRS", "imageRef": { "id": "/x" } }]);
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request_of(1, &spec);
     world.create_to_end(&mut request).unwrap();
     world.status(&request).unwrap();

@@ -18,7 +18,7 @@ const MOST_CALLS: usize = 80;
 
 /// The trouble of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum Fault {
     LoseRequest,
     LoseAnswer,
     /// It is done, and the answer is a page of a proxy.
@@ -30,26 +30,26 @@ pub(super) enum Trouble {
     Kill,
 }
 
-impl Trouble {
+impl Fault {
     pub(super) const ALL: [Self; 6] =
         [Self::LoseRequest, Self::LoseAnswer, Self::PageAfter, Self::HalfAfter, Self::Throttle, Self::Kill];
 }
 
 /// Azure and a host.
-pub(super) struct World {
+pub(super) struct Stage {
     cloud: RefCell<Cloud>,
     now_ms: Cell<u64>,
     token: RefCell<Option<String>>,
     /// The requests so far: method and path.
     sent: RefCell<Vec<(String, String)>>,
     bodies: RefCell<Vec<Value>>,
-    trouble: Cell<Option<(usize, Trouble)>>,
+    trouble: Cell<Option<(usize, Fault)>>,
     is_dead: Cell<bool>,
     settings: RefCell<String>,
     secrets: RefCell<Vec<(String, String)>>,
 }
 
-impl World {
+impl Stage {
     pub(super) fn new(options: Options) -> Self {
         let secrets = options.secrets().into_iter().collect();
         Self {
@@ -92,7 +92,7 @@ impl World {
     }
 
     /// The next request but so many gets this.
-    pub(super) fn trouble_at(&self, request: usize, trouble: Trouble) {
+    pub(super) fn trouble_at(&self, request: usize, trouble: Fault) {
         self.trouble.set(Some((self.sent.borrow().len() + request, trouble)));
     }
 
@@ -152,8 +152,8 @@ impl World {
             self.trouble.set(None);
         }
         match trouble {
-            Some(Trouble::LoseRequest) => return Err(NoAnswerReason::TimedOut),
-            Some(Trouble::Throttle) => {
+            Some(Fault::LoseRequest) => return Err(NoAnswerReason::TimedOut),
+            Some(Fault::Throttle) => {
                 let headers = vec![("retry-after".to_owned(), "7".to_owned())];
                 return Ok(HttpAnswer { status: 429, headers, body: b"slow down".to_vec() });
             }
@@ -161,20 +161,20 @@ impl World {
         }
         let answer = self.forward(request, target);
         match trouble {
-            Some(Trouble::LoseAnswer) => Err(NoAnswerReason::CutOff),
-            Some(Trouble::PageAfter) => {
+            Some(Fault::LoseAnswer) => Err(NoAnswerReason::CutOff),
+            Some(Fault::PageAfter) => {
                 let headers = vec![("content-type".to_owned(), "text/html".to_owned())];
                 Ok(HttpAnswer { status: 502, headers, body: b"<html>proxy</html>".to_vec() })
             }
-            Some(Trouble::HalfAfter) => answer.map(|mut answer| {
+            Some(Fault::HalfAfter) => answer.map(|mut answer| {
                 answer.body.truncate(answer.body.len() / 2);
                 answer
             }),
-            Some(Trouble::Kill) => {
+            Some(Fault::Kill) => {
                 self.is_dead.set(true);
                 Err(NoAnswerReason::CutOff)
             }
-            Some(Trouble::LoseRequest | Trouble::Throttle) | None => answer,
+            Some(Fault::LoseRequest | Fault::Throttle) | None => answer,
         }
     }
 

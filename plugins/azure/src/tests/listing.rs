@@ -4,9 +4,9 @@ use azure_cloud::{Effect, Options, Rule};
 use machinist_sdk::driver::{Code, Listed};
 use serde_json::json;
 
-use super::harness::{World, class, request, spec};
+use super::harness::{Stage, class, request, spec};
 
-fn listed(world: &World) -> Vec<Listed> {
+fn listed(world: &Stage) -> Vec<Listed> {
     let mut all = Vec::new();
     let mut token = None;
     for _ in 0..50 {
@@ -23,7 +23,7 @@ fn listed(world: &World) -> Vec<Listed> {
 #[test]
 fn a_listing_has_each_machine_once_on_pages_of_any_size() {
     for page_rows in [1, 2, 3, 4, 5, 7, 100] {
-        let world = World::new(Options { page_rows, ..Options::default() });
+        let world = Stage::new(Options { page_rows, ..Options::default() });
         for number in 0..7 {
             world.create_to_end(&mut request(number)).unwrap();
         }
@@ -40,7 +40,7 @@ fn a_listing_has_each_machine_once_on_pages_of_any_size() {
 
 #[test]
 fn remains_without_a_vm_are_listed_under_their_machine() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     let made = world.create_to_end(&mut request).unwrap();
     let whole = listed(&world);
@@ -65,18 +65,18 @@ fn remains_without_a_vm_are_listed_under_their_machine() {
 
 #[test]
 fn a_mark_with_quotes_is_a_text_and_no_query() {
-    let world = World::plain();
+    let world = Stage::plain();
     world.create_to_end(&mut request(1)).unwrap();
     let host = world.host();
-    let odd = "c' or tags['x'] == '\\";
-    let page = host.driver::<crate::AzureDriver>().list(&class(&spec()), odd, None).unwrap();
+    let unusual = "c' or tags['x'] == '\\";
+    let page = host.driver::<crate::AzureDriver>().list(&class(&spec()), unusual, None).unwrap();
     assert!(page.machines.is_empty());
 }
 
 #[test]
 fn a_foreign_token_and_a_repeated_page_are_errors() {
-    let world = World::plain();
+    let world = Stage::plain();
     assert_eq!(world.list(&class(&spec()), Some("other")).unwrap_err().code, Code::InvalidArgument);
-    let token = json!({ "part": "marked", "skip": "odd" }).to_string();
+    let token = json!({ "part": "marked", "skip": "unusual" }).to_string();
     assert_eq!(world.list(&class(&spec()), Some(&token)).unwrap_err().code, Code::InvalidArgument);
 }

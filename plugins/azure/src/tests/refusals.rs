@@ -4,9 +4,9 @@ use azure_cloud::{Client, Effect, Options, Rule};
 use machinist_sdk::driver::{Code, Failure};
 use serde_json::json;
 
-use super::harness::{USER_DATA, World, request, request_of, spec_with};
+use super::harness::{Stage, USER_DATA, request, request_of, spec_with};
 
-fn created(world: &World) -> Failure {
+fn created(world: &Stage) -> Failure {
     world.create(&request(1)).map(|_| ()).expect_err("a refusal")
 }
 
@@ -18,7 +18,7 @@ fn a_wrong_secret_is_named_and_terminal() {
         ("tenantID", "44444444-0000-4000-8000-000000000000", "tenantID"),
     ];
     for (key, value, advice) in table {
-        let world = World::plain();
+        let world = Stage::plain();
         world.set_secret(key, value);
         let failure = created(&world);
         assert_eq!((failure.code, failure.terminal), (Code::Unauthenticated, true), "{key}: {failure}");
@@ -26,9 +26,9 @@ fn a_wrong_secret_is_named_and_terminal() {
     }
     let mut options = Options::default();
     options.clients = vec![Client { is_expired: true, ..options.clients[0].clone() }];
-    let failure = created(&World::new(options));
+    let failure = created(&Stage::new(options));
     assert!(failure.message.contains("has expired"), "{failure}");
-    let world = World::plain();
+    let world = Stage::plain();
     world.set_secret("subscriptionID", "sub-2");
     let failure = created(&world);
     assert_eq!(failure.code, Code::FailedPrecondition);
@@ -38,14 +38,14 @@ fn a_wrong_secret_is_named_and_terminal() {
 #[test]
 fn a_secret_that_lacks_a_key_makes_no_request() {
     for key in ["clientID", "clientSecret", "tenantID", "subscriptionID"] {
-        let world = World::plain();
+        let world = Stage::plain();
         world.forget_secret(key);
         let failure = created(&world);
         assert_eq!((failure.code, failure.terminal), (Code::Unauthenticated, true));
         assert!(failure.message.contains(key), "{failure}");
         assert_eq!(world.sent(), Vec::new());
     }
-    let world = World::plain();
+    let world = Stage::plain();
     world.set_secret("workloadIdentityTokenFile", "/var/run/secrets/token");
     assert!(created(&world).message.contains("remove one of them"));
     world.forget_secret("clientSecret");
@@ -58,7 +58,7 @@ fn a_missing_right_is_named() {
     for right in ["Microsoft.Compute/virtualMachines/write", "Microsoft.Network/networkInterfaces/write"] {
         let mut options = Options::default();
         options.denied.insert(right.to_owned());
-        let failure = created(&World::new(options));
+        let failure = created(&Stage::new(options));
         assert_eq!((failure.code, failure.terminal), (Code::PermissionDenied, false));
         assert!(failure.message.contains(&format!("do {right} here")), "{failure}");
     }
@@ -87,7 +87,7 @@ fn each_refusal_has_its_code() {
         (503, "ServerBusy", "", Code::Unavailable, false),
     ];
     for (status, code, message, expected, terminal) in table {
-        let world = World::plain();
+        let world = Stage::plain();
         let effect = Effect::Refuse { status, code: code.into(), message: message.into() };
         world.fault(Rule::once("PUT", "virtualMachines", effect));
         let failure = created(&world);
@@ -99,7 +99,7 @@ fn each_refusal_has_its_code() {
 
 #[test]
 fn throttling_says_when_to_come_again() {
-    let world = World::plain();
+    let world = Stage::plain();
     world.fault(Rule::always("", "", Effect::Throttle { retry_after_s: 17 }));
     let failure = world.status(&request(1)).unwrap_err();
     assert_eq!((failure.code, failure.retry_after_ms), (Code::Unavailable, Some(17_000)));
@@ -112,11 +112,11 @@ fn unknown_places_and_sizes_are_the_class_s_fault() {
         ("/properties/hardwareProfile/vmSize", json!("Standard_Huge")),
         ("/properties/zone", json!(9)),
     ] {
-        let world = World::plain();
+        let world = Stage::plain();
         let failure = world.create(&request_of(1, &spec_with(pointer, value))).unwrap_err();
         assert_eq!((failure.code, failure.terminal), (Code::InvalidArgument, true), "{pointer}: {failure}");
     }
-    let world = World::plain();
+    let world = Stage::plain();
     let nowhere = spec_with("/resourceGroup", json!("nowhere"));
     let failure = world.create(&request_of(1, &nowhere)).unwrap_err();
     assert_eq!(failure.code, Code::FailedPrecondition);
@@ -130,7 +130,7 @@ fn unknown_places_and_sizes_are_the_class_s_fault() {
 
 #[test]
 fn no_message_repeats_user_data() {
-    let world = World::plain();
+    let world = Stage::plain();
     let effect = Effect::Refuse {
         status: 400,
         code: "InvalidParameter".into(),

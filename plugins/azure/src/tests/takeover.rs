@@ -4,17 +4,17 @@ use azure_cloud::{Kind, Options};
 use machinist_sdk::driver::{Code, Request};
 use serde_json::json;
 
-use super::harness::{World, class, request, spec, spec_with};
+use super::harness::{Stage, class, request, spec, spec_with};
 use crate::AzureDriver;
 
 const CLUSTER: &str = "kubernetes.io-cluster-lab";
 const ROLE: &str = "kubernetes.io-role-node";
 
 /// A VM as machine-controller-manager leaves it: the class's tags, and no marks.
-fn by_mcm(options: Options) -> (World, Request) {
+fn by_mcm(options: Options) -> (Stage, Request) {
     let disks = json!([{ "lun": 0, "diskSizeGB": 10, "storageAccountType": "StandardSSD_LRS" }]);
     let spec = spec_with("/properties/storageProfile/dataDisks", disks);
-    let world = World::new(options);
+    let world = Stage::new(options);
     let mut request = super::harness::request_of(1, &spec);
     world.create_to_end(&mut request).unwrap();
     let names = [
@@ -97,7 +97,7 @@ fn another_machine_s_name_is_not_adopted() {
 
 #[test]
 fn without_the_setting_there_is_nothing_to_initialize() {
-    let world = World::plain();
+    let world = Stage::plain();
     let mut request = request(1);
     world.create_to_end(&mut request).unwrap();
     world.sent();

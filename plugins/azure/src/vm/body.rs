@@ -232,7 +232,7 @@ mod tests {
     fn nobody_chose_the_key_of_nobody() {
         let mut modulus: Vec<u8> =
             (0_u8..8).flat_map(|block| Sha512::digest([SENTENCE.as_bytes(), &[block]].concat())).collect();
-        // 4,096 bits, and odd.
+        // 4,096 bits, and unusual.
         *modulus.first_mut().unwrap() |= 0x80;
         *modulus.last_mut().unwrap() |= 1;
         let mut key = Vec::new();

@@ -119,7 +119,7 @@ impl<'a> Machines<'a> {
     pub(crate) fn reboot(&self, request: &Request) -> Outcome<()> {
         let known = self.known(request);
         let facts = self.locate(&known)?.ok_or_else(|| not_found(request))?;
-        let id = ResourceId::parse(&facts.id).ok_or_else(|| odd_id(&facts.id))?;
+        let id = ResourceId::parse(&facts.id).ok_or_else(|| unusual_id(&facts.id))?;
         if self.arm.restart(&id)? { Ok(()) } else { Err(not_found(request)) }
     }
 
@@ -211,19 +211,21 @@ impl<'a> Machines<'a> {
     pub(crate) fn list(&self, class: &wit::Class, cluster: &str, token: Option<&str>) -> Outcome<wit::Page> {
         let token = Token::parse(token)?;
         let query = match (&token.part, self.adopted) {
-            (Part::Marked, _) => graph::of_cluster(cluster),
-            (Part::Keyed, Some(keys)) => {
+            (ListPart::Marked, _) => graph::of_cluster(cluster),
+            (ListPart::Keyed, Some(keys)) => {
                 let spec = spec::read_in_part(class);
                 let group = spec.usable_group().ok_or_else(no_group)?;
                 graph::of_keys(group, keys)
             }
             // The settings have changed between two pages.
-            (Part::Keyed, None) => return Ok(wit::Page { machines: Vec::new(), next: None }),
+            (ListPart::Keyed, None) => return Ok(wit::Page { machines: Vec::new(), next: None }),
         };
         let page = self.arm.query(&query, token.skip.as_deref())?;
         let is_ours = |row: &&Row| match token.part {
-            Part::Marked => row.tags.get(CLUSTER_TAG) == Some(cluster),
-            Part::Keyed => is_unmarked(&row.tags) && self.adopted.is_some_and(|keys| keys.are_in(&row.tags)),
+            ListPart::Marked => row.tags.get(CLUSTER_TAG) == Some(cluster),
+            ListPart::Keyed => {
+                is_unmarked(&row.tags) && self.adopted.is_some_and(|keys| keys.are_in(&row.tags))
+            }
         };
         let mut machines: Vec<wit::Listed> = Vec::new();
         let mut last = token.last;
@@ -245,8 +247,8 @@ impl<'a> Machines<'a> {
         }
         let next = match (page.next, &token.part) {
             (Some(skip), part) => Some(Token { part: *part, skip: Some(skip), last }),
-            (None, Part::Marked) if self.adopted.is_some() => {
-                Some(Token { part: Part::Keyed, skip: None, last: None })
+            (None, ListPart::Marked) if self.adopted.is_some() => {
+                Some(Token { part: ListPart::Keyed, skip: None, last: None })
             }
             (None, _) => None,
         };
@@ -256,7 +258,7 @@ impl<'a> Machines<'a> {
 
 /// The part of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum ListPart {
     /// Resources with the cluster's mark.
     Marked,
     /// Resources without marks, with the keys by which the cluster adopts.
@@ -265,7 +267,7 @@ enum Part {
 
 /// The place of a page in a listing.
 struct Token {
-    part: Part,
+    part: ListPart,
     skip: Option<String>,
     /// The machine that ended the page before.
     last: Option<String>,
@@ -273,12 +275,12 @@ struct Token {
 
 impl Token {
     fn parse(text: Option<&str>) -> Outcome<Self> {
-        let Some(text) = text else { return Ok(Self { part: Part::Marked, skip: None, last: None }) };
+        let Some(text) = text else { return Ok(Self { part: ListPart::Marked, skip: None, last: None }) };
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         let own = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let part = match own("part").as_deref() {
-            Some("marked") => Part::Marked,
-            Some("keyed") => Part::Keyed,
+            Some("marked") => ListPart::Marked,
+            Some("keyed") => ListPart::Keyed,
             _ => return Err(invalid("failed to list VMs: the page token is not one of this driver's")),
         };
         Ok(Self { part, skip: own("skip"), last: own("last") })
@@ -286,8 +288,8 @@ impl Token {
 
     fn text(&self) -> String {
         let part = match self.part {
-            Part::Marked => "marked",
-            Part::Keyed => "keyed",
+            ListPart::Marked => "marked",
+            ListPart::Keyed => "keyed",
         };
         json!({ "part": part, "skip": self.skip, "last": self.last }).to_string()
     }
@@ -325,7 +327,7 @@ pub(crate) fn no_group() -> Failure {
     invalid("the MachineClass's providerSpec is invalid: resourceGroup is missing, or not a name")
 }
 
-pub(crate) fn odd_id(id: &str) -> Failure {
+pub(crate) fn unusual_id(id: &str) -> Failure {
     Failure::new(
         Code::Internal,
         format!("Azure names a resource in another way than it promises: {}", quoted(id)),
@@ -334,7 +336,7 @@ pub(crate) fn odd_id(id: &str) -> Failure {
 
 /// Returns the parsed id of something that Azure has shown.
 pub(crate) fn id_of(text: &str) -> Outcome<ResourceId> {
-    ResourceId::parse(text).ok_or_else(|| odd_id(text))
+    ResourceId::parse(text).ok_or_else(|| unusual_id(text))
 }
 
 /// A request that only tidies up: its failure is left to the next call.

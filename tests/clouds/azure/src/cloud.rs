@@ -89,12 +89,12 @@ impl Cloud {
 
     /// Lets the time pass: operations end.
     pub fn tick(&mut self, now_ms: u64) {
-        self.settle(now_ms);
+        self.finish(now_ms);
     }
 
     /// Answers a request at this time.
     pub fn handle(&mut self, request: &Request, now_ms: u64) -> Reply {
-        self.settle(now_ms);
+        self.finish(now_ms);
         let fault = self.faults.of(request);
         match fault {
             Some(Effect::LoseRequest) => return Reply::Lost,
@@ -176,7 +176,7 @@ impl Cloud {
     }
 
     /// Version, parameters, right, body.
-    fn check(&self, request: &Request, operation: &models::Operation) -> Result<(), Response> {
+    fn check(&self, request: &Request, operation: &models::PublishedOperation) -> Result<(), Response> {
         match request.query_value("api-version") {
             None => {
                 let message = "The api-version query parameter (?api-version=) is required for all requests.";
@@ -199,10 +199,10 @@ impl Cloud {
             ));
         }
         let conditional = ["If-Match", "If-None-Match"];
-        let odd = conditional.iter().find(|name| {
+        let unusual = conditional.iter().find(|name| {
             request.header_value(name).is_some() && !operation.headers.iter().any(|known| known == *name)
         });
-        if let Some(name) = odd {
+        if let Some(name) = unusual {
             return Err(error(400, "InvalidHeader", &format!("{} takes no header {name}.", operation.name)));
         }
         if let Some(right) = right(operation).filter(|right| self.options.denied.contains(right)) {
@@ -246,7 +246,7 @@ impl Cloud {
         self.operations.push(Operation {
             id: id.clone(),
             done_ms,
-            is_settled: false,
+            is_finished: false,
             key: key.clone(),
             action,
             failure,
@@ -273,20 +273,20 @@ impl Cloud {
         if let Some(seconds) = self.options.retry_after_s {
             headers.push(("retry-after".to_owned(), seconds.to_string()));
         }
-        self.settle(call.now_ms);
+        self.finish(call.now_ms);
         headers
     }
 
     /// Ends the operations that are due.
-    pub(crate) fn settle(&mut self, now_ms: u64) {
+    pub(crate) fn finish(&mut self, now_ms: u64) {
         let due: Vec<Operation> =
-            self.operations.iter().filter(|op| !op.is_settled && op.done_ms <= now_ms).cloned().collect();
+            self.operations.iter().filter(|op| !op.is_finished && op.done_ms <= now_ms).cloned().collect();
         for operation in due {
             self.remember(now_ms);
-            arm::settle(self, &operation, now_ms);
+            arm::finish(self, &operation, now_ms);
             for known in &mut self.operations {
                 if known.id == operation.id {
-                    known.is_settled = true;
+                    known.is_finished = true;
                 }
             }
         }
@@ -328,7 +328,7 @@ impl Cloud {
 }
 
 /// Azure's name of the right that an operation needs.
-fn right(operation: &models::Operation) -> Option<String> {
+fn right(operation: &models::PublishedOperation) -> Option<String> {
     let (group, name) = operation.name.split_once('.')?;
     let kind = match group {
         "virtualMachines" | "disks" => format!("Microsoft.Compute/{group}"),

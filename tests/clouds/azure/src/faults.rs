@@ -24,7 +24,7 @@ pub enum Effect {
 /// The requests that a fault befalls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Empty stands for every method.
+    /// Empty is for every method.
     pub method: String,
     /// A part of the path, without regard to case.
     pub path: String,

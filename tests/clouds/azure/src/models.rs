@@ -12,7 +12,7 @@ static MODELS: LazyLock<Value> = LazyLock::new(|| {
 
 /// An operation of the API, as Microsoft describes it.
 #[derive(Clone, Debug)]
-pub(crate) struct Operation {
+pub(crate) struct PublishedOperation {
     pub(crate) name: String,
     pub(crate) api_version: String,
     /// Names of the query's parameters.
@@ -27,7 +27,7 @@ pub(crate) struct Operation {
 }
 
 /// Finds the operation of a method and a path.
-pub(crate) fn operation(method: &str, segments: &[String]) -> Option<Operation> {
+pub(crate) fn operation(method: &str, segments: &[String]) -> Option<PublishedOperation> {
     for family in ["compute", "network"] {
         for described in MODELS[family]["operations"].as_array().into_iter().flatten() {
             if described["method"] != method {
@@ -40,7 +40,7 @@ pub(crate) fn operation(method: &str, segments: &[String]) -> Option<Operation> 
                 value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
             };
             let query = described["query"].as_object();
-            return Some(Operation {
+            return Some(PublishedOperation {
                 name: described["name"].as_str().unwrap_or_default().to_owned(),
                 api_version: described["query"]["api-version"].as_str().unwrap_or_default().to_owned(),
                 query: query.map(|query| query.keys().cloned().collect()).unwrap_or_default(),

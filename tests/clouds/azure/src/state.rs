@@ -117,7 +117,7 @@ pub(crate) enum Action {
 pub(crate) struct Operation {
     pub(crate) id: String,
     pub(crate) done_ms: u64,
-    pub(crate) is_settled: bool,
+    pub(crate) is_finished: bool,
     pub(crate) key: Key,
     pub(crate) action: Action,
     /// The error with which it fails.
@@ -127,7 +127,7 @@ pub(crate) struct Operation {
 impl Operation {
     /// The answer of `Azure-AsyncOperation`.
     pub(crate) fn status(&self) -> Value {
-        match (&self.failure, self.is_settled) {
+        match (&self.failure, self.is_finished) {
             (_, false) => {
                 json!({ "name": self.id, "status": "InProgress", "startTime": "2026-01-01T00:00:00+00:00" })
             }

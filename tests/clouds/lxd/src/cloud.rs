@@ -175,7 +175,7 @@ impl Lxd {
         self.ask("DELETE", &format!("/1.0/instances/{name}"), None).await.map(drop)
     }
 
-    /// What is left of instances in LXD and on its disks, as texts: nothing, if all is removed.
+    /// The remains of instances in LXD and on its disks, as texts: nothing, if all is removed.
     pub async fn leftovers(&self) -> anyhow::Result<Vec<String>> {
         let mut left: Vec<String> =
             self.instances().await?.into_iter().map(|instance| instance.name).collect();

@@ -30,7 +30,7 @@ const HTML: &str =
 pub struct Entry {
     /// Its kind, such as `create` or `wait`.
     pub action: &'static str,
-    /// Path and query.
+    /// Path and query as the client sent them.
     pub target: String,
     /// The status of the answer, or `lost`.
     pub outcome: String,

@@ -1,4 +1,4 @@
-// Package prometheus stands in for Prometheus's client library, of which the component would otherwise contain all,
+// Package prometheus replaces Prometheus's client library, of which the component would otherwise contain all,
 // with the libraries for protocol buffers and text formats below it.
 //
 // Hetzner's library links it for its option WithInstrumentation alone, which the driver does not use: the host counts

@@ -1,5 +1,6 @@
 /**
- * The simulated cloud as far as the driver's tests need it, by `tests/clouds/simcloud/API.md`: in memory, without a clock.
+ * The simulated cloud as far as the driver's tests need it, by `tests/clouds/simcloud/API.md`: in memory, without a
+ * clock.
  */
 
 /** @import { CloudAnswer, CloudRequest } from 'machinist-sdk/mock' */

@@ -162,13 +162,13 @@ fn operation(cloud: &Cloud, segments: &[String]) -> Response {
         return error(404, "NotFound", &format!("The operation {id} was not found."));
     };
     let is_by_status = segments.iter().any(|segment| segment.eq_ignore_ascii_case("operations"));
-    let mut answer = match (&operation.failure, operation.is_settled) {
+    let mut answer = match (&operation.failure, operation.is_finished) {
         _ if is_by_status => Response::json(200, &operation.status()),
         (_, false) => Response::empty(202),
         (Some((code, message)), true) => error(409, code, message),
         (None, true) => Response::empty(200),
     };
-    if let Some(seconds) = cloud.options.retry_after_s.filter(|_| !operation.is_settled) {
+    if let Some(seconds) = cloud.options.retry_after_s.filter(|_| !operation.is_finished) {
         answer = answer.with("retry-after", seconds.to_string());
     }
     answer

@@ -27,13 +27,13 @@ use crate::state::{Key, Kind, Resource};
 use crate::wire::{Request, Response, error};
 
 pub(crate) use catalogue::other;
-pub(crate) use ending::settle;
+pub(crate) use ending::finish;
 pub(crate) use vms::planted;
 
 /// A request whose form was checked.
 pub(crate) struct Call<'a> {
     pub(crate) request: &'a Request,
-    pub(crate) operation: &'a models::Operation,
+    pub(crate) operation: &'a models::PublishedOperation,
     pub(crate) now_ms: u64,
     pub(crate) fault: Option<&'a Effect>,
 }
@@ -89,7 +89,7 @@ pub(crate) fn answer(cloud: &mut Cloud, call: &Call<'_>) -> Response {
 }
 
 /// An answer that Microsoft's client could not read is a bug of this cloud.
-pub(crate) fn checked(answer: Response, operation: &models::Operation) -> Response {
+pub(crate) fn checked(answer: Response, operation: &models::PublishedOperation) -> Response {
     let model = match operation.name.split_once('.') {
         Some(("virtualMachines", "createOrUpdate" | "update" | "get")) => "VirtualMachine",
         Some(("networkInterfaces", "createOrUpdate" | "updateTags" | "get")) => "NetworkInterface",

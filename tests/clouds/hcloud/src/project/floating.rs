@@ -1,4 +1,4 @@
-//! Floating IPs.
+//! Floating IPs: addresses that outlive their servers.
 
 use std::time::Instant;
 

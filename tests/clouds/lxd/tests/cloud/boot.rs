@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use crate::{TURN, body, start};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "nightly: needs root, and Debian's packages lxd and debootstrap"]
@@ -31,9 +31,9 @@ async fn a_container_boots_runs_its_user_data_and_reaches_the_port_that_is_passe
     let created = began.elapsed();
     cloud.ask("PUT", "/1.0/instances/boot/state", Some(start())).await.unwrap();
     let started = began.elapsed();
-    let (mut socket, _) = tokio::time::timeout(PATIENCE, listener.accept()).await.expect("no boot").unwrap();
+    let (mut socket, _) = tokio::time::timeout(TIMEOUT, listener.accept()).await.expect("no boot").unwrap();
     let mut said = String::new();
-    tokio::time::timeout(PATIENCE, socket.read_to_string(&mut said)).await.expect("no end").unwrap();
+    tokio::time::timeout(TIMEOUT, socket.read_to_string(&mut said)).await.expect("no end").unwrap();
     assert_eq!(said, "booted");
     let booted = began.elapsed();
     let memory = cloud.memory("boot").await.unwrap();

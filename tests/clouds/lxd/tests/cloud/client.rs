@@ -1,4 +1,4 @@
-//! LXD's own client, a second witness: it sees what requests through the proxy made, and the other way round.
+//! LXD's own client, a second client: it sees what requests through the proxy made, and the other way round.
 
 use std::process::Command;
 

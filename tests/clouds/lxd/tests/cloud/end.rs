@@ -11,7 +11,7 @@ use crate::{TURN, body, start};
 
 /// Makes the copy of this test program run the test that is killed.
 const KILLED: &str = "MACHINIST_LXD_KILLED";
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "nightly: needs root, and Debian's packages lxd and debootstrap"]
@@ -52,14 +52,14 @@ async fn nothing_is_left_when_the_test_is_killed() {
     child.kill().unwrap();
     child.wait().unwrap();
     let began = Instant::now();
-    while !traces(&folder).is_empty() && began.elapsed() < PATIENCE {
+    while !traces(&folder).is_empty() && began.elapsed() < TIMEOUT {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(traces(&folder), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "the test before starts and kills it"]
+#[ignore = "nightly: the test before starts and kills it"]
 async fn a_test_that_is_killed() {
     if std::env::var_os(KILLED).is_none() {
         return;

@@ -19,7 +19,7 @@ mod texts;
 /// An LXD takes memory, disk and a core: one at a time.
 static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// What an instance needs beside its name.
+/// The facts that an instance needs beside its name.
 fn body(name: &str, image: &str, config: &serde_json::Value) -> serde_json::Value {
     serde_json::json!({ "name": name, "source": { "type": "image", "alias": image }, "config": config })
 }

@@ -1,4 +1,4 @@
-// Package promhttp stands in for the round trippers of Prometheus's client library.
+// Package promhttp replaces the round trippers of Prometheus's client library.
 package promhttp
 
 import (
