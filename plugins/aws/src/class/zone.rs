@@ -28,11 +28,11 @@ pub(crate) fn placed(class: &Class, zone: &str) -> Result<String, Failure> {
 }
 
 /// Returns the zones of a create, in the order in which they are tried: that of the class, then those of the host that
-/// have a subnet. `None` is the zone of the class's own subnet.
+/// have a subnet. `None` is the class's own.
 pub(crate) fn choices(spec: &Spec, named: &[String]) -> Vec<Option<String>> {
-    let mut choices = vec![spec.zone.clone()];
+    let mut choices = vec![None];
     for zone in named.iter().filter(|zone| spec.subnets_by_zone.contains_key(*zone)) {
-        if !choices.iter().any(|known| known.as_deref() == Some(zone)) {
+        if spec.zone.as_ref() != Some(zone) && !choices.iter().any(|known| known.as_ref() == Some(zone)) {
             choices.push(Some(zone.clone()));
         }
     }

@@ -77,9 +77,9 @@ impl Machines<'_> {
         let choices = zone::choices(spec, &request.class.zones);
         if !choices.contains(&state.zone) {
             // The class names other zones now. If an instance is there, the token finds it.
-            state.zone.clone_from(&choices[0]);
+            state.zone = None;
         }
-        let spec = &Spec { zone: state.zone.clone(), ..spec.clone() };
+        let spec = &Spec { zone: state.zone.clone().or_else(|| spec.zone.clone()), ..spec.clone() };
         if spec.region != region {
             let message = format!(
                 "the create began in region {region}, and the MachineClass's providerSpec names {}: it is begun there",
@@ -138,7 +138,7 @@ impl Machines<'_> {
         let at = choices.iter().position(|zone| *zone == state.zone).unwrap_or(0);
         state.attempt = state.attempt.saturating_add(1);
         let Some(next) = choices.get(at + 1) else {
-            state.zone.clone_from(&choices[0]);
+            state.zone = None;
             return Err(known(refused, &state));
         };
         state.zone.clone_from(next);
