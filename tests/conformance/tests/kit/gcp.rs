@@ -17,7 +17,7 @@ async fn the_driver_of_compute_engine_passes_all_checks() {
     options.cloud = Some(server.url());
     let report = report(options).await;
     println!("{}", report.text());
-    // After a create that hung, the next one may reach the deadline of the kit, in which it still waits for an operation.
+    // After a create that hung, the next one may reach the deadline of the kit on a busy machine.
     let failures: Vec<_> =
         report.failures().into_iter().filter(|failure| !failure.contains("deadline/repeated")).collect();
     assert_eq!(failures, Vec::<String>::new(), "{}", report.text());
