@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use super::errors::within_deadline;
 
 /// How long credentials are used before they are read again. The machines of a cluster share them: at a rollout each
-/// would read the same Secret.
-const FRESH: Duration = Duration::from_secs(10);
+/// would read the same Secret, and of thousands at rest one is looked at every few seconds.
+const FRESH: Duration = Duration::from_secs(30);
 
 /// Secrets in memory. Beyond that all are read again.
 const MAX_SECRETS: usize = 1_000;
@@ -30,7 +30,7 @@ pub(crate) struct SecretReads {
 }
 
 impl SecretReads {
-    /// Returns the Secret as it was at most 10 s ago; `None` if there is none.
+    /// Returns the Secret as it was at most 30 s ago; `None` if there is none.
     pub(crate) async fn shared(
         &self,
         client: &Client,
