@@ -12,6 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
+const SDK: &str = "sdk/go";
+
 /// One build at a time: the compiler alone uses all cores.
 static BUILDING: Mutex<()> = Mutex::new(());
 
@@ -19,30 +21,37 @@ static BUILDING: Mutex<()> = Mutex::new(());
 ///
 /// Fails when the Go compiler does, or is not there.
 pub fn go_bytes(folder: &str) -> Result<Vec<u8>> {
+    program(&format!("{SDK}/{folder}"), None)
+}
+
+/// The component of the program in a folder of the repository, with the version of its source unless one is given.
+///
+/// Fails as [`go_bytes`] does.
+pub(crate) fn program(folder: &str, version: Option<&str>) -> Result<Vec<u8>> {
     let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/go");
-    let component = crate::cache()?.join("go").join(format!("{}.wasm", digest(&sdk, folder)?));
+    let root = crate::root();
+    let component = crate::cache()?.join("go").join(format!("{}.wasm", digest(&root, folder, version)?));
     if !component.is_file() {
         go_component::Build {
-            folder: sdk.join(folder),
+            folder: root.join(folder),
             component: component.clone(),
-            version: None,
+            version: version.map(str::to_owned),
             go: "go".into(),
         }
         .run()
-        .with_context(|| format!("failed to build sdk/go/{folder}"))?;
+        .with_context(|| format!("failed to build {folder}"))?;
     }
     fs::read(&component).with_context(|| format!("failed to read {}", component.display()))
 }
 
 /// Of the compiler, the sources, and what makes a component of its module.
-fn digest(sdk: &Path, folder: &str) -> Result<String> {
+fn digest(root: &Path, folder: &str, built_as: Option<&str>) -> Result<String> {
     let version = Command::new("go").args(["env", "GOVERSION"]).output();
     let version = version.context("failed to start go: install it from https://go.dev/dl/")?;
     ensure!(version.status.success(), "go env failed: {}", String::from_utf8_lossy(&version.stderr));
     let mut sources = BTreeMap::new();
-    for root in [sdk.to_owned(), sdk.join("../../wit")] {
-        read(&root, &mut sources)?;
+    for part in [SDK, "wit", folder] {
+        read(&root.join(part), &mut sources)?;
     }
     let mut hasher = Sha256::new();
     let mut part = |bytes: &[u8]| {
@@ -50,9 +59,10 @@ fn digest(sdk: &Path, folder: &str) -> Result<String> {
         hasher.update(bytes);
     };
     part(folder.as_bytes());
+    part(built_as.unwrap_or_default().as_bytes());
     part(&version.stdout);
     for (path, text) in &sources {
-        let path = path.strip_prefix(sdk).unwrap_or(path);
+        let path = path.strip_prefix(root).unwrap_or(path);
         part(path.as_os_str().as_encoded_bytes());
         part(text);
     }

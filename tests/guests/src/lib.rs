@@ -5,10 +5,12 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
+//! | `driver` | a driver of this repository, whatever its language |
 //! | `go` | components of Go programs of the SDK for Go |
 //! | `projects` | components of projects that `machinist driver new` makes |
 //! | `scripts` | components of the SDKs for JavaScript and Python, by the SDKs' own commands |
 
+mod driver;
 mod go;
 mod projects;
 mod scripts;
@@ -21,6 +23,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 
+pub use driver::Driver;
 pub use go::go_bytes;
 pub use projects::new_project;
 pub use scripts::{Script, sim_driver};
@@ -97,12 +100,16 @@ fn cache() -> Result<PathBuf> {
         .context("none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set")
 }
 
+/// The repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 fn build(package: &str, variables: &[(&str, &str)]) -> Result<PathBuf> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = folder()?;
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--package", package])
-        .current_dir(&workspace)
+        .current_dir(root())
         .env("CARGO_TARGET_DIR", &folder)
         .env("CARGO_BUILD_BUILD_DIR", &folder)
         .envs(variables.iter().copied())

@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tempfile::TempDir;
 
 /// One build at a time: each takes a core and a gigabyte.
 static BUILDING: Mutex<()> = Mutex::new(());
@@ -38,12 +40,13 @@ impl Script {
         }
     }
 
-    fn command(self, root: &Path, output: &Path) -> Command {
+    /// The command that builds the driver in `folder`: in Python, the simulated cloud's in any case.
+    fn command(self, root: &Path, folder: &Path, output: &Path) -> Command {
         match self {
             Self::JavaScript => {
                 let mut node = Command::new("node");
-                node.args(["sdk/js/tools/machinist-js.js", "build", "sdk/js/examples/driver-sim", "-o"]);
-                node.arg(output).current_dir(root);
+                node.args(["sdk/js/tools/machinist-js.js", "build"]).arg(folder);
+                node.arg("-o").arg(output).current_dir(root);
                 node
             }
             Self::Python => {
@@ -62,19 +65,28 @@ impl Script {
 ///
 /// Fails when its tools are not there, or do, with what they printed.
 pub fn sim_driver(script: Script) -> Result<Vec<u8>> {
+    driver(script, &format!("{}/examples/driver-sim", script.sdk()), None)
+}
+
+/// The driver in a folder of the repository, with the version of its package unless one is given.
+///
+/// Fails as [`sim_driver`] does.
+pub(crate) fn driver(script: Script, source: &str, version: Option<&str>) -> Result<Vec<u8>> {
     let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = crate::root();
     let folder = crate::folder()?.join("scripts");
-    let component = folder.join(format!("{}.wasm", digest(script, &root)?));
+    let component = folder.join(format!("{}.wasm", digest(script, &root, source, version)?));
     if !component.is_file() {
         fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
         let draft = component.with_extension("draft");
-        let mut command = script.command(&root, &draft);
+        let copy = version.map(|version| with_version(&root.join(source), version)).transpose()?;
+        let from = copy.as_ref().map_or_else(|| PathBuf::from(source), |copy| copy.path().to_owned());
+        let mut command = script.command(&root, &from, &draft);
         let output = command.stdin(Stdio::null()).output();
         let output = output.with_context(|| format!("failed to start {:?}", command.get_program()))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            bail!("{:?} failed to build the driver of {}:\n{said}", command.get_program(), script.sdk());
+            bail!("{:?} failed to build {source}:\n{said}", command.get_program());
         }
         ensure!(draft.is_file(), "{:?} made no component", command.get_program());
         fs::rename(&draft, &component).with_context(|| format!("failed to make {}", component.display()))?;
@@ -82,12 +94,34 @@ pub fn sim_driver(script: Script) -> Result<Vec<u8>> {
     fs::read(&component).with_context(|| format!("failed to read {}", component.display()))
 }
 
-/// Of the sources of the SDK, its example, and the contract.
-fn digest(script: Script, root: &Path) -> Result<String> {
+/// A copy of a package of JavaScript with another version.
+fn with_version(source: &Path, version: &str) -> Result<TempDir> {
+    let copy = tempfile::tempdir().context("failed to make a folder")?;
+    for (path, text) in sources(source, Script::JavaScript.sources())? {
+        let place = copy.path().join(path.strip_prefix(source).context("a file of the folder")?);
+        fs::create_dir_all(place.parent().context("a file is in a folder")?).context("failed to copy")?;
+        fs::write(place, text).context("failed to copy")?;
+    }
+    let manifest = copy.path().join("package.json");
+    let text = fs::read(&manifest).context("the package has no package.json")?;
+    let mut package: Value = serde_json::from_slice(&text).context("failed to parse package.json")?;
+    package["version"] = version.into();
+    fs::write(manifest, package.to_string()).context("failed to write package.json")?;
+    Ok(copy)
+}
+
+/// Of the sources of the SDK and the driver, and the contract.
+fn digest(script: Script, root: &Path, source: &str, version: Option<&str>) -> Result<String> {
     let mut sources = BTreeMap::new();
-    read(&root.join(script.sdk()), script.sources(), &mut sources)?;
+    for folder in [script.sdk(), source] {
+        read(&root.join(folder), script.sources(), &mut sources)?;
+    }
     read(&root.join("wit"), &["wit"], &mut sources)?;
     let mut hasher = Sha256::new();
+    for part in [source, version.unwrap_or_default()] {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
     for (path, text) in &sources {
         for part in [path.strip_prefix(root).unwrap_or(path).as_os_str().as_encoded_bytes(), text] {
             hasher.update((part.len() as u64).to_le_bytes());

@@ -46,6 +46,6 @@ pub use fleet::{Action, Done, Fleet, KubeletId, Stats, StatusWrite};
 pub use node::{lease, lease_renewal, node, status_patch};
 pub use real::{KubeletState, RealKubelets, joining_user_data, kubelet_of};
 pub use run::NodeSim;
-pub use source::{Ec2Source, SimcloudSource, VmEvent, VmSource};
+pub use source::{Ec2Source, Polled, PolledSource, SimcloudSource, VmEvent, VmSource};
 pub use user_data::bootstrap_token;
 pub use vm::{Address, Vm};

@@ -44,7 +44,7 @@ impl Ec2Figures {
 
 pub(crate) async fn measure() -> Result<Ec2Figures> {
     eprintln!("building the driver of EC2");
-    let driver = tokio::task::spawn_blocking(|| guests::bytes(Aws::DRIVER)).await??;
+    let driver = tokio::task::spawn_blocking(|| Aws::DRIVER.build()).await??;
     eprintln!("starting moto, control plane and kubelets");
     let cloud = Aws::start().await?.shared_with(CLUSTER);
     let mut options = LabOptions::default();

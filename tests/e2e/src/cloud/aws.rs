@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use ec2::{CLUSTER_TAG, Credentials, Ec2, Effect, Instance, Lag, Rule, UID_TAG};
+use guests::Driver;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinist_api::MachineClass;
 use nodesim::{Ec2Source, VmSource};
@@ -60,8 +61,7 @@ impl Deref for Aws {
 
 impl Cloud for Aws {
     const NAME: &'static str = "aws";
-    const DRIVER: &'static str = "aws-driver";
-    const VERSION: &'static str = "AWS_DRIVER_VERSION";
+    const DRIVER: Driver = Driver::Rust { package: "aws-driver", version: "AWS_DRIVER_VERSION" };
     const LARGE: (&'static str, &'static str) = ("machineType", "m5.xlarge");
     const PROVIDER_ID: &'static str = "aws:///{{ v1.availability_zone }}/{{ v1.instance_id }}";
 

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
+use guests::Driver;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinist_api::MachineClass;
 use nodesim::VmSource;
@@ -44,10 +45,8 @@ pub struct LiveVm {
 pub trait Cloud: Send + Sync + 'static {
     /// The name of its plugin, its Secret, and in lower case of its provider.
     const NAME: &'static str;
-    /// The package of its driver.
-    const DRIVER: &'static str;
-    /// The variable of the driver's build that sets the version that it tells.
-    const VERSION: &'static str;
+    /// Its driver.
+    const DRIVER: Driver;
     /// A field of its classes and a value of it that makes larger VMs.
     const LARGE: (&'static str, &'static str);
     /// The provider id of a Node, as a template of cloud-init: the user data of real kubelets has it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use guests::Driver;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinist_api::MachineClass;
 use nodesim::{SimcloudSource, VmSource};
@@ -17,8 +18,7 @@ const UID_TAG: &str = "machine-uid";
 
 impl Cloud for simcloud::Server {
     const NAME: &'static str = "sim";
-    const DRIVER: &'static str = "sim-driver";
-    const VERSION: &'static str = "SIM_DRIVER_VERSION";
+    const DRIVER: Driver = Driver::Rust { package: "sim-driver", version: "SIM_DRIVER_VERSION" };
     const LARGE: (&'static str, &'static str) = ("type", "sim.large");
     const PROVIDER_ID: &'static str = "sim:///{{ v1.availability_zone }}/{{ v1.instance_id }}";
 

@@ -32,7 +32,7 @@ pub(super) async fn tell<C: Cloud>(
         .say("building Cluster API's core, kubeadm bootstrap provider and clusterctl from their Go module");
     tokio::task::spawn_blocking(cluster_api::programs).await??;
     progress.say(&format!("building the driver {}, starting {cloud_name}", C::DRIVER));
-    let driver = tokio::task::spawn_blocking(|| guests::bytes(C::DRIVER)).await??;
+    let driver = tokio::task::spawn_blocking(|| C::DRIVER.build()).await??;
     let cloud = start_cloud().await?;
     progress
         .say("starting a management cluster (etcd, kube-apiserver, kube-controller-manager) and kubelets");

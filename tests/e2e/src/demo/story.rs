@@ -27,7 +27,7 @@ pub(super) struct Drivers {
 
 impl Drivers {
     pub(super) fn build<C: Cloud>() -> Result<Self> {
-        let build = |version| guests::bytes_with(C::DRIVER, C::VERSION, version);
+        let build = |version| C::DRIVER.build_version(version);
         Ok(Self { first: build(VERSIONS[0])?, second: build(VERSIONS[1])? })
     }
 }

@@ -32,7 +32,7 @@ async fn joined<C: Cloud>() {
     let cloud = C::begin(&simcloud::Config::default()).await.expect("the cloud starts");
     let lab = Lab::around(cloud, LabOptions::with_real_kubelets()).await.expect("the lab starts");
     played(lab, async |lab, _| {
-        let driver = tokio::task::spawn_blocking(|| guests::bytes(C::DRIVER)).await??;
+        let driver = tokio::task::spawn_blocking(|| C::DRIVER.build()).await??;
         lab.install_driver(&driver).await?;
         let names: Vec<String> = (0..MANY).map(|number| format!("m{number}")).collect();
         futures::future::try_join_all(names.iter().map(|name| lab.create_machine(name, "small"))).await?;

@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | `simcloud` | the VMs of the simulated cloud |
 //! | `ec2` | the VMs of an EC2 that verifies no signatures, which is moto |
+//! | `polled` | the VMs of a cloud that is asked again and again which of them run |
 
 mod ec2;
+mod polled;
 mod simcloud;
 
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use tokio::sync::mpsc;
 use crate::vm::Vm;
 
 pub use ec2::Ec2Source;
+pub use polled::{Polled, PolledSource};
 pub use simcloud::SimcloudSource;
 
 /// The events of the VMs of a cloud.

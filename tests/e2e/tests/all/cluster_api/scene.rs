@@ -61,7 +61,7 @@ pub(super) async fn lab<C: Cloud>(options: LabOptions) -> Lab<C> {
 
 /// Installs the driver of the lab's cloud, and waits until it serves.
 pub(super) async fn install_driver<C: Cloud>(lab: &Lab<C>) -> Result<()> {
-    let driver = tokio::task::spawn_blocking(|| guests::bytes(C::DRIVER)).await??;
+    let driver = tokio::task::spawn_blocking(|| C::DRIVER.build()).await??;
     lab.install_driver(&driver).await
 }
 
