@@ -95,6 +95,11 @@ pub trait Cloud: Send + Sync + 'static {
     /// Ids of the VMs that live.
     fn live(&self) -> impl Future<Output = Result<Vec<String>>> + Send;
 
+    /// Names of everything that a VM has and that can be left without it, such as NICs, disks and addresses, and of VMs.
+    fn leftovers(&self) -> impl Future<Output = Result<Vec<String>>> + Send {
+        self.live()
+    }
+
     /// The VMs that live.
     fn live_machines(&self) -> impl Future<Output = Result<Vec<LiveVm>>> + Send;
 

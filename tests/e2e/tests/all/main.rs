@@ -8,6 +8,7 @@
 //! | `plugins` | the state of plugins, and the effect of a change of a ConfigMap |
 //! | `safety` | orphan VMs, the operator's freeze, and an API server that is unreachable |
 //! | `aws` | the driver of EC2, against moto behind a proxy |
+//! | `clouds` | the same stories on each cloud |
 //! | `tls_bootstrap` | real kubelets join by TLS bootstrap with the user data of their VMs |
 //! | `cluster_api` | the infrastructure provider of Cluster API on a real API server |
 //! | `admin` | output for operators, and its limits |
@@ -17,6 +18,7 @@
 
 mod admin;
 mod aws;
+mod clouds;
 mod cluster_api;
 mod commands;
 mod deployments;

@@ -1,0 +1,17 @@
+//! Hetzner Cloud.
+
+use e2e::Hcloud;
+
+use super::kills::killed;
+use super::life::life;
+
+#[tokio::test]
+async fn machines_become_servers_and_leave_nothing_behind() {
+    life::<Hcloud>().await;
+}
+
+#[tokio::test]
+#[ignore = "nightly: two minutes; a host is killed in the simulated cloud on each change"]
+async fn a_host_that_is_killed_at_any_moment_makes_one_server_for_each_machine() {
+    killed::<Hcloud>().await;
+}
