@@ -36,10 +36,11 @@ fn the_checks_are_listed_without_a_component() {
 }
 
 #[test]
-fn a_driver_that_passes_is_reported_as_text_and_as_xml() {
+fn a_driver_that_passes_is_reported_as_text_as_xml_and_as_a_page() {
     let folder = tempfile::tempdir().expect("a folder");
     let junit = folder.path().join("report.xml");
     let xml = junit.display().to_string();
+    let page = folder.path().join("report.md");
     let output = driver_test(&[
         &sim(),
         "--profile",
@@ -50,12 +51,17 @@ fn a_driver_that_passes_is_reported_as_text_and_as_xml() {
         "create/one",
         "--junit",
         &xml,
+        "--report",
+        &page.display().to_string(),
     ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let report = text(&output.stdout);
     assert!(report.contains("3 of 3 checks passed, 0 failed, 0 skipped; score 100 %"), "{report}");
     let xml = std::fs::read_to_string(&junit).expect("a report");
     assert!(xml.contains("<testcase classname=\"create\" name=\"one\""), "{xml}");
+    let page = std::fs::read_to_string(&page).expect("a report");
+    assert!(page.contains("| component | `sha256:") && page.contains("100 %: 3 of 3 checks"), "{page}");
+    assert!(page.contains("## create") && page.contains("| one | ") && page.contains(" | passed |"), "{page}");
 }
 
 #[test]

@@ -54,6 +54,8 @@ pub enum Error {
 pub(crate) struct Cloud {
     url: String,
     admin: String,
+    /// For `{secret.KEY}` in requests of the kit.
+    secrets: BTreeMap<String, String>,
     client: Client,
     /// Ends with the run.
     _simulated: Option<simcloud::Server>,
@@ -88,7 +90,8 @@ impl Cloud {
         let client = client().map_err(Error::Client)?;
         let url = url.trim_end_matches('/').to_owned();
         let admin = admin.map_or_else(|| url.clone(), |admin| admin.trim_end_matches('/').to_owned());
-        Ok(Some(Self { url, admin, client, _simulated: simulated }))
+        let secrets = profile.secrets.clone();
+        Ok(Some(Self { url, admin, secrets, client, _simulated: simulated }))
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -144,12 +147,16 @@ impl Cloud {
     }
 
     fn filled(&self, template: &str, whose: &Whose<'_>) -> String {
-        template
+        let text = template
             .replace("{cloud}", &self.url)
             .replace("{admin}", &self.admin)
             .replace("{cluster}", whose.cluster)
             .replace("{uid}", whose.uid)
-            .replace("{name}", whose.name)
+            .replace("{name}", whose.name);
+        let fill = |text: String, (key, value): (&String, &String)| {
+            text.replace(&format!("{{secret.{key}}}"), value)
+        };
+        self.secrets.iter().fold(text, fill)
     }
 }
 

@@ -37,7 +37,10 @@ pub struct Profile {
     /// The plugin's grants, as in `grants.yaml`.
     #[serde(default)]
     pub grants: Map<String, Value>,
-    #[serde(default)]
+    #[serde(default, rename = "secrets")]
+    given_secrets: BTreeMap<String, GivenSecret>,
+    /// The values of the Secret: as the profile has them, or out of the environment.
+    #[serde(skip)]
     pub secrets: BTreeMap<String, String>,
     /// The user data of VMs.
     #[serde(default = "user_data")]
@@ -72,6 +75,20 @@ pub struct Profile {
     /// A failure domain in which the valid class can be, and which is not the one that it names.
     #[serde(default)]
     pub failure_domain: Option<String>,
+}
+
+/// A value of the Secret. One of a real account is in the environment, so that no file has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum GivenSecret {
+    Text(String),
+    Environment(FromEnvironment),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FromEnvironment {
+    env: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -155,8 +172,8 @@ pub struct Scripted {
     pub answer: Canned,
 }
 
-/// A request that shows the VMs of one machine. In URL and headers `{cloud}`, `{admin}`, `{cluster}`, `{uid}` and
-/// `{name}` are filled in.
+/// A request that shows the VMs of one machine. In URL and headers `{cloud}`, `{admin}`, `{cluster}`, `{uid}`, `{name}`
+/// and `{secret.KEY}` are filled in.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Look {
@@ -236,9 +253,30 @@ fn two() -> usize {
 }
 
 impl Profile {
-    /// Reads YAML or JSON.
+    /// Reads YAML or JSON of which no value is in the environment.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let profile: Self = serde_yaml_ng::from_str(text).map_err(Error::Syntax)?;
+        Self::parse_in(text, |_| None)
+    }
+
+    /// Reads YAML or JSON, and the values of `env: NAME` out of this environment.
+    pub fn parse_in(text: &str, environment: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let mut profile: Self = serde_yaml_ng::from_str(text).map_err(Error::Syntax)?;
+        for (key, given) in &profile.given_secrets {
+            let value = match given {
+                GivenSecret::Text(text) => text.clone(),
+                GivenSecret::Environment(FromEnvironment { env }) => {
+                    environment(env).filter(|value| !value.is_empty()).ok_or_else(|| Error::Value {
+                        field: format!("secrets.{key}"),
+                        problem: format!("is in the environment, where {env} is not set: export {env}=…"),
+                    })?
+                }
+            };
+            profile.secrets.insert(key.clone(), value);
+        }
+        if let Some(key) = profile.unknown_secret() {
+            let problem = format!("has no {key:?}, which {{secret.{key}}} in a request names");
+            return Err(Error::Value { field: "secrets".to_owned(), problem });
+        }
         for (name, refused) in &profile.refusals {
             if refused.code().is_none() {
                 let problem = format!(
@@ -263,6 +301,16 @@ impl Profile {
             return Err(Error::Value { field: "paging.machines".to_owned(), problem });
         }
         Ok(profile)
+    }
+
+    /// A secret that a request of the kit names and that the profile does not have.
+    fn unknown_secret(&self) -> Option<String> {
+        let look = self.look.iter().flat_map(|look| look.headers.values().chain([&look.url]));
+        let plants = self.plant.iter().chain(&self.unmarked);
+        let plants = plants.flat_map(|plant| plant.headers.values().chain([&plant.url, &plant.body]));
+        let named = look.chain(plants).flat_map(|text| text.split("{secret.").skip(1));
+        let keys = named.filter_map(|rest| rest.split_once('}').map(|(key, _)| key));
+        keys.into_iter().find(|key| !self.secrets.contains_key(*key)).map(str::to_owned)
     }
 
     /// Values that must not be in messages and logs: secrets and user data.
@@ -324,6 +372,20 @@ mod tests {
         assert!(!pattern.fits("GET", "/v1/vms/1?Action=Run", b""));
         assert!(!pattern.fits("POST", "/v1/vms?Action=Run", b""));
         assert!(!pattern.fits("POST", "/v1/vms/1", b"Action=Stop"));
+    }
+
+    #[test]
+    fn a_secret_can_be_in_the_environment_and_in_the_requests_of_the_kit() {
+        let text = "{class: {valid: {}}, secrets: {token: {env: TOKEN}}, \
+             look: {url: x, headers: {authorization: 'Bearer {secret.token}'}, from: a, to: b}}";
+        let profile = Profile::parse_in(text, |name| (name == "TOKEN").then(|| "t-1".to_owned())).unwrap();
+        assert_eq!(profile.secrets["token"], "t-1");
+        assert_eq!(profile.hidden().first(), Some(&"t-1"));
+        let error = Profile::parse(text).unwrap_err().to_string();
+        assert!(error.contains("secrets.token") && error.contains("export TOKEN="), "{error}");
+        let error = Profile::parse_in(&text.replace("secret.token", "secret.key"), |_| Some("x".to_owned()));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("{secret.key}"), "{error}");
     }
 
     #[test]

@@ -113,6 +113,39 @@ impl Report {
         )
     }
 
+    /// A page to publish beside the driver: which component was checked, by which kit, and what came of each check.
+    pub fn markdown(&self, digest: &str) -> String {
+        let score = self.score();
+        let mut text = format!(
+            "# Conformance of {} {}\n\n| | |\n| --- | --- |\n| component | `{digest}` |\n\
+             | kit | Machinist {} |\n| score | {} %: {} of {} checks passed, {} failed, {} skipped |\n",
+            self.driver,
+            self.version,
+            env!("CARGO_PKG_VERSION"),
+            score.percent(),
+            score.passed,
+            score.passed + score.failed,
+            score.failed,
+            score.skipped,
+        );
+        let mut group = "";
+        for result in &self.results {
+            if result.group != group {
+                group = result.group;
+                // Writing to a text cannot fail.
+                let _ = writeln!(text, "\n## {group}\n\n| check | promise | result |\n| --- | --- | --- |");
+            }
+            let (word, why) = match &result.verdict {
+                Ok(()) => ("passed", String::new()),
+                Err(Stop::Skipped(why)) => ("skipped", format!(": {}", cell(why))),
+                Err(Stop::Failed(why)) => ("**failed**", format!(": {}", cell(why))),
+                Err(Stop::Broken(why)) => ("**not checked**", format!(": {}", cell(why))),
+            };
+            let _ = writeln!(text, "| {} | {} | {word}{why} |", result.name, cell(result.promise));
+        }
+        text
+    }
+
     /// For CI systems: a suite for each group.
     pub fn junit(&self) -> String {
         let mut groups: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
@@ -139,6 +172,11 @@ impl Report {
         xml.push_str("</testsuites>\n");
         xml
     }
+}
+
+/// A text as a cell of a table, in one line.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn counts(score: Score) -> String {

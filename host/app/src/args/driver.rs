@@ -84,7 +84,10 @@ pub(crate) struct TestFlags {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) profile: Option<PathBuf>,
     /// URL of the cloud, instead of the one in the profile
-    #[arg(long, value_name = "URL")]
+    ///
+    /// For a real account: https:// and the host that the profile's grants name. The profile authenticates: its grants
+    /// say how, and `secrets: { KEY: { env: NAME } }` takes a value out of the environment.
+    #[arg(long, visible_alias = "against", value_name = "URL")]
     pub(crate) cloud: Option<String>,
     /// URL for `{admin}` in the profile; default: the URL of the cloud
     #[arg(long, value_name = "URL")]
@@ -98,4 +101,7 @@ pub(crate) struct TestFlags {
     /// Also write the report to this file, as JUnit XML
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) junit: Option<PathBuf>,
+    /// Also write the report to this file, as a Markdown page to publish beside the driver
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
 }

@@ -29,9 +29,10 @@ pub(crate) async fn test(flags: TestFlags) -> anyhow::Result<()> {
     let component = Component::read(&file)?;
     let profile = read_profile(&file, flags.profile)?;
     // Before minutes of work are lost to it.
-    if let Some(path) = &flags.junit {
+    for path in flags.junit.iter().chain(&flags.report) {
         std::fs::write(path, "").with_context(|| format!("failed to write {}", path.display()))?;
     }
+    let digest = component.digest.to_string();
     let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
     let options = Options {
         component: component.bytes,
@@ -57,6 +58,10 @@ pub(crate) async fn test(flags: TestFlags) -> anyhow::Result<()> {
         std::fs::write(path, report.junit())
             .with_context(|| format!("failed to write {}", path.display()))?;
     }
+    if let Some(path) = &flags.report {
+        std::fs::write(path, report.markdown(&digest))
+            .with_context(|| format!("failed to write {}", path.display()))?;
+    }
     let score = report.score();
     ensure!(score.passed + score.failed > 0, "no check could be run: the report says of each why");
     if score.failed > 0 {
@@ -80,7 +85,7 @@ fn read_profile(file: &Path, given: Option<PathBuf>) -> anyhow::Result<Profile> 
     };
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("failed to read the profile in {}", path.display()))?;
-    Profile::parse(&text).with_context(|| format!("{} is no profile", path.display()))
+    Profile::parse_in(&text, |name| std::env::var(name).ok()).with_context(|| format!("{} is no profile", path.display()))
 }
 
 /// Reports progress on stderr: one line that changes on a terminal, else a line every few seconds.

@@ -1,6 +1,8 @@
 //! The cloud as tests start and query it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -13,7 +15,9 @@ use crate::control::{self, control};
 use crate::faults::{Effect, Rule};
 use crate::http::{Answer, Request, admit, refused, work};
 use crate::options::Options;
+use crate::project::servers::Power;
 use crate::project::{Project, Refusal};
+use crate::server::LiveServer;
 
 const THREADS: usize = 2;
 const REQUEST_LIMIT_BYTES: usize = 1024 * 1024;
@@ -131,6 +135,34 @@ impl Hetzner {
     /// The most servers that had this uid at one time.
     pub fn most_at_once(&self, uid: &str) -> usize {
         lock(&self.shared.project).most_at_once.get(uid).copied().unwrap_or_default()
+    }
+
+    /// The servers that live, for kubelets and tests. Actions whose time has come have ended.
+    pub fn servers(&self) -> Vec<LiveServer> {
+        let mut project = lock(&self.shared.project);
+        project.complete_due();
+        let live = project.servers.values().filter(|server| server.power != Power::Deleting);
+        live.map(|server| LiveServer::of(&project, server)).collect()
+    }
+
+    /// How often a server was created, by the uid that it carried.
+    pub fn created(&self) -> BTreeMap<String, u64> {
+        lock(&self.shared.project).created.clone()
+    }
+
+    /// The uids that had more than one server at one time.
+    pub fn duplicates(&self) -> usize {
+        lock(&self.shared.project).most_at_once.values().filter(|most| **most > 1).count()
+    }
+
+    /// From here on reads do not show a new server or Floating IP for this long.
+    pub fn set_lag(&self, lag: Duration) {
+        lock(&self.shared.project).options.creation_lag = lag;
+    }
+
+    /// Somebody deletes a server by hand. False if an action works on it, or it is not there.
+    pub fn remove_by_hand(&self, id: i64) -> bool {
+        lock(&self.shared.project).delete_server(id).is_ok()
     }
 
     /// The user data of the server with this name.

@@ -11,6 +11,7 @@
 //! | `project` | one project: its objects, and the work on them |
 //! | `http` | from a request to an answer |
 //! | `control` | controls for tests in other languages, and for the conformance kit |
+//! | `server` | a server as tests and kubelets see it |
 //! | `faults` | injected faults, and the choice of one for a request |
 
 mod cloud;
@@ -19,8 +20,10 @@ mod faults;
 mod http;
 mod options;
 mod project;
+mod server;
 
 pub use cloud::{Entry, Hetzner, Leftovers};
 pub use faults::{Effect, Rule};
 pub use options::Options;
 pub use project::{CLUSTER_LABEL, UID_LABEL};
+pub use server::LiveServer;

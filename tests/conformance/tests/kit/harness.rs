@@ -45,11 +45,16 @@ pub(crate) async fn report(options: Options) -> Report {
 /// is asked once more. A driver that is wrong fails again.
 pub(crate) async fn unhurried_report(component: Vec<u8>, profile: &str) -> Report {
     let component = Bytes::from(component);
-    let mut first = report(options(component.clone(), profile)).await;
+    unhurried_report_of(|| options(component.clone(), profile)).await
+}
+
+/// The same with these options.
+pub(crate) async fn unhurried_report_of(options: impl Fn() -> Options) -> Report {
+    let mut first = report(options()).await;
     let is_late = |id: &String| id.starts_with("deadline/") || id == "malformed/deep";
     let late: Vec<String> = first.failures().into_iter().filter(is_late).collect();
     if !late.is_empty() {
-        let mut again = options(component, profile);
+        let mut again = options();
         again.selection = Selection::of(&late).expect("they exist");
         for result in report(again).await.results {
             let known = first.results.iter_mut().find(|known| known.id() == result.id());

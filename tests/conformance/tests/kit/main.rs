@@ -6,6 +6,7 @@
 //! | `sim` | the driver of the simulated cloud, and components that are no drivers |
 //! | `aws` | the driver of EC2 against moto |
 //! | `gcp` | the driver of Google Compute Engine against a cloud that Google's discovery document types |
+//! | `hcloud` | the driver of Hetzner Cloud, in Go, against a cloud with the types of the published API |
 //! | `languages` | one driver in four languages passes the same checks |
 //! | `projects` | new projects of `machinist driver new` pass without an edit |
 //! | `faulty` | each check fails a driver that has its fault |
@@ -15,6 +16,7 @@ mod aws;
 mod faulty;
 mod gcp;
 mod harness;
+mod hcloud;
 mod languages;
 mod projects;
 mod sim;

@@ -3,9 +3,11 @@
 //! | module | the cloud |
 //! | --- | --- |
 //! | `aws` | EC2, played by moto |
+//! | `hcloud` | Hetzner Cloud |
 //! | `sim` | the simulated cloud |
 
 mod aws;
+mod hcloud;
 mod sim;
 
 use std::collections::BTreeMap;
@@ -19,6 +21,7 @@ use nodesim::VmSource;
 use serde_json::Value;
 
 pub use aws::Aws;
+pub use hcloud::Hcloud;
 
 /// The VMs of a cloud so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use tokio::time::Instant;
 
-use crate::cloud::{Aws, Cloud};
+use crate::cloud::{Aws, Cloud, Hcloud};
 use crate::lab::{Lab, LabOptions};
 use crate::manifests;
 
@@ -63,18 +63,25 @@ pub enum Provider {
     Sim,
     /// AWS EC2, simulated by moto, with requests that the host signs
     Aws,
+    /// Hetzner Cloud, typed by its published API, with a driver in Go
+    Hcloud,
 }
 
 const SIMULATED: &str = "the simulated cloud";
 const MOTO: &str = "moto as EC2";
+const HETZNER: &str = "Hetzner Cloud for tests";
 
 /// True when all of it held.
 pub async fn run(options: Options) -> Result<bool> {
     match (options.provider, options.api) {
         (Provider::Sim, DemoApi::Mcm) => tell(&options, SIMULATED, async || simulated()).await,
         (Provider::Aws, DemoApi::Mcm) => tell(&options, MOTO, Aws::start).await,
+        (Provider::Hcloud, DemoApi::Mcm) => tell(&options, HETZNER, async || Hcloud::start()).await,
         (Provider::Sim, DemoApi::Capi) => cluster_api::tell(&options, SIMULATED, async || simulated()).await,
         (Provider::Aws, DemoApi::Capi) => cluster_api::tell(&options, MOTO, Aws::start).await,
+        (Provider::Hcloud, DemoApi::Capi) => {
+            cluster_api::tell(&options, HETZNER, async || Hcloud::start()).await
+        }
     }
 }
 

@@ -3,11 +3,13 @@
 //! | module | content |
 //! | --- | --- |
 //! | `aws` | manifests of a user of AWS |
+//! | `hcloud` | manifests of a user of Hetzner Cloud |
 //! | `deployments` | MachineDeployments of the labs of tests |
 //! | `workloads` | pods and their controllers, budgets and volumes |
 
 pub mod aws;
 pub mod deployments;
+pub mod hcloud;
 pub mod workloads;
 
 use anyhow::{Context, Result};
