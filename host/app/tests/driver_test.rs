@@ -61,7 +61,10 @@ fn a_driver_that_passes_is_reported_as_text_as_xml_and_as_a_page() {
     assert!(xml.contains("<testcase classname=\"create\" name=\"one\""), "{xml}");
     let page = std::fs::read_to_string(&page).expect("a report");
     assert!(page.contains("| component | `sha256:") && page.contains("100 %: 3 of 3 checks"), "{page}");
-    assert!(page.contains("## create") && page.contains("| one | ") && page.contains(" | passed |"), "{page}");
+    assert!(
+        page.contains("## create") && page.contains("| one | ") && page.contains(" | passed |"),
+        "{page}"
+    );
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn cache() -> Result<PathBuf> {
         .context("none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set")
 }
 
-/// The repository.
+/// The folder of the repository, where cargo runs.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

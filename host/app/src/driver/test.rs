@@ -85,7 +85,8 @@ fn read_profile(file: &Path, given: Option<PathBuf>) -> anyhow::Result<Profile> 
     };
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("failed to read the profile in {}", path.display()))?;
-    Profile::parse_in(&text, |name| std::env::var(name).ok()).with_context(|| format!("{} is no profile", path.display()))
+    Profile::parse_in(&text, |name| std::env::var(name).ok())
+        .with_context(|| format!("{} is no profile", path.display()))
 }
 
 /// Reports progress on stderr: one line that changes on a terminal, else a line every few seconds.

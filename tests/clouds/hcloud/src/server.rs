@@ -14,7 +14,7 @@ pub struct LiveServer {
     pub server_type: String,
     pub cores: u32,
     pub memory_gib: u32,
-    /// Its private address.
+    /// The address that it has in its private network.
     pub address: String,
     pub is_running: bool,
     /// How often it was reset: tells one boot from another.

@@ -48,7 +48,7 @@ pub struct LiveVm {
 pub trait Cloud: Send + Sync + 'static {
     /// The name of its plugin, its Secret, and in lower case of its provider.
     const NAME: &'static str;
-    /// Its driver.
+    /// The driver whose plugin a lab pushes.
     const DRIVER: Driver;
     /// A field of its classes and a value of it that makes larger VMs.
     const LARGE: (&'static str, &'static str);
@@ -98,7 +98,8 @@ pub trait Cloud: Send + Sync + 'static {
     /// Ids of the VMs that live.
     fn live(&self) -> impl Future<Output = Result<Vec<String>>> + Send;
 
-    /// Names of everything that a VM has and that can be left without it, such as NICs, disks and addresses, and of VMs.
+    /// Names of VMs and of everything that a VM has and that can be left without it, such as NICs, disks and
+    /// addresses.
     fn leftovers(&self) -> impl Future<Output = Result<Vec<String>>> + Send {
         self.live()
     }

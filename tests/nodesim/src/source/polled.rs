@@ -26,10 +26,10 @@ pub trait Polled: Send + Sync + 'static {
 pub struct PolledSource<P>(pub P);
 
 /// The VMs that ran when the cloud was asked last, by id.
-type Known = BTreeMap<String, Vm>;
+type Running = BTreeMap<String, Vm>;
 
 /// The events between two looks.
-fn changes(known: &Known, now: &Known) -> Vec<VmEvent> {
+fn changes(known: &Running, now: &Running) -> Vec<VmEvent> {
     let ended = known.keys().filter(|id| !now.contains_key(*id)).cloned().map(VmEvent::Ended);
     let new = now.iter().filter_map(|(id, vm)| match known.get(id) {
         None => Some(VmEvent::Runs(vm.clone())),
@@ -42,11 +42,11 @@ fn changes(known: &Known, now: &Known) -> Vec<VmEvent> {
 impl<P: Polled> VmSource for PolledSource<P> {
     fn follow(self: Arc<Self>, events: mpsc::Sender<VmEvent>) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let mut known: Option<Known> = None;
+            let mut known: Option<Running> = None;
             while !events.is_closed() {
                 match self.0.running().await {
                     Ok(running) => {
-                        let now: Known = running.into_iter().map(|vm| (vm.id.clone(), vm)).collect();
+                        let now: Running = running.into_iter().map(|vm| (vm.id.clone(), vm)).collect();
                         let news = match &known {
                             None => vec![VmEvent::All(now.values().cloned().collect())],
                             Some(known) => changes(known, &now),
@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn a_look_tells_which_vms_are_new_rebooted_and_gone() {
-        let before = Known::from([vm("a", "1"), vm("b", "1"), vm("c", "1")]);
-        let after = Known::from([vm("b", "1"), vm("c", "2"), vm("d", "1")]);
-        let told = changes(&before, &after);
+        let before = Running::from([vm("a", "1"), vm("b", "1"), vm("c", "1")]);
+        let after = Running::from([vm("b", "1"), vm("c", "2"), vm("d", "1")]);
+        let reported = changes(&before, &after);
         assert!(
-            matches!(&told[..], [VmEvent::Ended(a), VmEvent::Rebooted(c), VmEvent::Runs(d)]
+            matches!(&reported[..], [VmEvent::Ended(a), VmEvent::Rebooted(c), VmEvent::Runs(d)]
                 if a == "a" && c.id == "c" && d.id == "d"),
-            "{told:?}"
+            "{reported:?}"
         );
     }
 }

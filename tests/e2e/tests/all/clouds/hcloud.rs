@@ -1,4 +1,4 @@
-//! Hetzner Cloud.
+//! Tells the stories of a lab on Hetzner Cloud.
 
 use e2e::Hcloud;
 
