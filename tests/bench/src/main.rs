@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `calls` | a driver call in a fresh instance, beside the same work in plain Rust |
 //! | `languages` | the same driver in each language, beside plain Rust |
+//! | `drivers` | the driver of each cloud on its cloud, beside a plain client in that cloud's own library |
 //! | `swaps` | loading and swapping drivers: from the cache, from the compiler, and under calls |
 //! | `attacks` | calls of a driver while another driver attacks |
 //! | `machines` | Machines from create to Running, beside a plain client with as many writes |
@@ -26,6 +27,7 @@ mod calls;
 mod conditions;
 mod deployments;
 mod drains;
+mod drivers;
 mod faults;
 mod idle;
 mod infra;
@@ -87,6 +89,8 @@ enum Part {
     Attacks,
     /// Signing of a request
     Signing,
+    /// The driver of each cloud: first call, memory, 100 Machines, requests to the cloud
+    Drivers,
     /// Machines, from creation to Running
     Machines,
     /// Machines without pods, from the request to delete them until they are gone
@@ -140,6 +144,7 @@ async fn measure(options: &Options) -> Result<String> {
             Part::Calls => calls::measure().await?.write(&mut page),
             Part::Swaps => swaps::measure().await?.write(&mut page),
             Part::Languages => languages::measure().await?.write(&mut page),
+            Part::Drivers => drivers::measure().await?.write(&mut page),
             Part::Attacks => attacks::measure(&options.attack).await?.write(&mut page),
             Part::Signing => calls::signing::measure().await?.write(&mut page),
             Part::Machines => machines::measure(machines).await?.write(&mut page),

@@ -44,6 +44,20 @@ cloud_init_modules: [bootcmd, write-files, update_hostname, users-groups]
 cloud_config_modules: [set-passwords, timezone, runcmd]
 cloud_final_modules: [package-update-upgrade-install, write-files-deferred, scripts-user, final-message]
 END
+# User data may enable it, as on images of kubeadm. The program is a folder that the test shows to the container.
+cat > "$root/etc/systemd/system/kubelet.service" <<'END'
+[Unit]
+Description=kubelet
+StartLimitIntervalSec=0
+[Service]
+EnvironmentFile=/etc/default/kubelet
+Environment=GOMAXPROCS=1
+ExecStart=/opt/kubelet/kubelet --machine-id=%m --boot-id=%b $KUBELET_EXTRA_ARGS
+Restart=always
+RestartSec=1
+[Install]
+WantedBy=multi-user.target
+END
 # Containers have no console, no clock, no disks of their own.
 for unit in systemd-timesyncd.service getty.target console-getty.service systemd-udevd.service \
   systemd-udev-trigger.service systemd-journal-flush.service apt-daily.timer apt-daily-upgrade.timer \

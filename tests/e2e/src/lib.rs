@@ -33,7 +33,7 @@ mod metrics;
 pub mod plugins;
 mod wait;
 
-pub use cloud::{Aws, Cloud, Hcloud, LiveVm, Made};
+pub use cloud::{Aws, Azure, Cloud, Gcp, Hcloud, LiveVm, Lxd, Made, OpenStack};
 pub use host::{Host, HostOptions, binary};
 pub use lab::{Kinds, Lab, LabOptions, install, is_complete};
 pub use metrics::Metrics;

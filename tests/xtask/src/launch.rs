@@ -125,6 +125,14 @@ pub(crate) fn prepare_emulators(binaries: &Path) -> Result<()> {
     if registry.is_file() { Line::new(registry).with(&["prepare"]).run() } else { Ok(()) }
 }
 
+/// The services of OpenStack, the images of LXD's containers and the kubelet, by the binaries that cargo has built into
+/// this folder. Parts in the cache are not made again.
+pub(crate) fn prepare_clouds(binaries: &Path) -> Result<()> {
+    Line::new(binaries.join("openstack")).with(&["prepare"]).run()?;
+    Line::new(binaries.join("lxd")).with(&["prepare"]).run()?;
+    Line::new(binaries.join("control-plane")).with(&["build", "--kubelet"]).run()
+}
+
 /// Whether `--provider aws` is among the demo's arguments, however it is written.
 fn asks_for_ec2(arguments: &[OsString]) -> bool {
     let is_aws = |value: &str| value.eq_ignore_ascii_case("aws");

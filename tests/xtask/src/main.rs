@@ -9,6 +9,7 @@
 //! | `components` | builds the components of this workspace: drivers and tests' components |
 //! | `generate` | writes files of the repository that are made from code |
 //! | `sdk` | runs the tests of the SDKs for other languages than Rust |
+//! | `drivers` | runs the tests of the drivers in other languages than Rust |
 //! | `launch` | builds what demo and benchmark start, then becomes them |
 //! | `deny` | checks licences, versions, sources and advisories of dependencies |
 //! | `shell` | starts other programs, and passes their output through |
@@ -16,6 +17,7 @@
 
 mod components;
 mod deny;
+mod drivers;
 mod generate;
 mod launch;
 mod paths;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use crate::shell::Line;
-use crate::{components, deny, launch, paths, sdk, setup};
+use crate::{components, deny, drivers, launch, paths, sdk, setup};
 
 /// Which steps run when none is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub(crate) enum Name {
     ControlPlane,
     Emulators,
     Test,
+    Drivers,
+    Clouds,
     Long,
     Demos,
     Seeds,
@@ -58,6 +60,8 @@ impl Name {
             Self::ControlPlane => "control-plane",
             Self::Emulators => "emulators",
             Self::Test => "test",
+            Self::Drivers => "drivers",
+            Self::Clouds => "clouds",
             Self::Long => "long",
             Self::Demos => "demos",
             Self::Seeds => "seeds",
@@ -79,7 +83,13 @@ impl Name {
             | Self::ControlPlane
             | Self::Emulators
             | Self::Test => Tier::Commit,
-            Self::Long | Self::Demos | Self::Seeds | Self::Inputs | Self::Figures => Tier::Nightly,
+            Self::Drivers
+            | Self::Clouds
+            | Self::Long
+            | Self::Demos
+            | Self::Seeds
+            | Self::Inputs
+            | Self::Figures => Tier::Nightly,
         }
     }
 
@@ -99,6 +109,10 @@ impl Name {
                 "moto and a registry, the EC2 and the OCI registry of the tests (the first time: a minute or two)"
             }
             Self::Test => "unit, plugin-host and end-to-end tests",
+            Self::Drivers => "nightly: the drivers in Go and TypeScript, without WebAssembly",
+            Self::Clouds => {
+                "nightly: OpenStack, the images of LXD and the kubelet for the long tests (the first time: ten minutes)"
+            }
             Self::Long => "nightly: all tests, long ones and planted bugs too, with 20 times the inputs",
             Self::Demos => "nightly: the demo on EC2's API, and for Cluster API",
             Self::Seeds => "nightly: 2,000 simulated clusters",
@@ -134,6 +148,12 @@ impl Name {
                 // Drivers in JavaScript go through the conformance kit.
                 setup::check_for_javascript()?;
                 test(&[])
+            }
+            Self::Drivers => drivers::test_all(),
+            Self::Clouds => {
+                // As above.
+                test(&["--no-run"])?;
+                launch::prepare_clouds(&paths::binaries("debug")?)
             }
             Self::Long => {
                 setup::check_for_javascript()?;

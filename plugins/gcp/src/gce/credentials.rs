@@ -8,8 +8,8 @@ use crate::names::is_project;
 const CREDENTIALS: [&str; 3] = ["serviceAccountJSON", "serviceaccount.json", "credentialsConfig"];
 /// The key with the project, for credentials that do not contain it.
 const PROJECT: &str = "projectID";
-/// How a cloud-init configuration begins.
-const CLOUD_CONFIG: &[u8] = b"#cloud-config";
+/// How what cloud-init reads begins: a configuration, and the template of one, as kubeadm's bootstrap data are.
+const OF_CLOUD_INIT: [&[u8]; 2] = [b"#cloud-config", b"## template: jinja"];
 
 /// Google's limit of one value of the metadata.
 pub(crate) const MOST_USER_DATA_BYTES: u64 = 256 * 1024;
@@ -71,7 +71,8 @@ pub(crate) fn user_data(host: &dyn Host) -> Result<UserData, Failure> {
              MachineClass's Secret, or let it fetch the rest at boot"
         )));
     }
-    let key = if secret.starts_with(CLOUD_CONFIG) { "user-data" } else { "startup-script" };
+    let is_of_cloud_init = OF_CLOUD_INIT.iter().any(|start| secret.starts_with(start));
+    let key = if is_of_cloud_init { "user-data" } else { "startup-script" };
     if bytes == 0 {
         return Ok(UserData { key, placeholder: String::new() });
     }

@@ -160,6 +160,7 @@ fn the_disk_of_an_earlier_instance_is_removed_first() {
 fn user_data_has_its_key_by_its_first_line_and_may_be_empty() {
     for (text, key) in [
         ("#cloud-config\n{}\n", Some("user-data")),
+        ("## template: jinja\n#cloud-config\n{}\n", Some("user-data")),
         ("#!/bin/sh\necho \"x\"\n", Some("startup-script")),
         ("", None),
     ] {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use control_plane::process_usage;
-use e2e::{Host, Lab, LabOptions};
+use e2e::{Cloud, Host, Lab, LabOptions};
 use futures::{StreamExt, TryStreamExt};
 use nodesim::Workloads;
 
@@ -108,7 +108,7 @@ async fn prepared(
 }
 
 /// Deletes Machines, many at a time; when each was asked for.
-pub(crate) async fn delete(lab: &Lab, names: &[String]) -> Result<BTreeMap<String, Instant>> {
+pub(crate) async fn delete(lab: &Lab<impl Cloud>, names: &[String]) -> Result<BTreeMap<String, Instant>> {
     futures::stream::iter(names)
         .map(|name| async move {
             let asked = Instant::now();

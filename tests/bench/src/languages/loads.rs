@@ -7,22 +7,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use e2e::plugins::sandbox;
 use futures::StreamExt;
+use machinist_core::driver::ClassSpec;
 use machinist_plugin_host::{CodeTier, PluginHost, PluginReport, RawConfigMap};
 
-use crate::calls::host::request;
 use crate::times::Times;
 
 const NEW_ROUNDS: usize = 3;
 const CACHED_ROUNDS: usize = 50;
 
 /// Components that were never compiled. The optimisation in the background ends with the round.
-pub(super) async fn new(
+pub(crate) async fn new(
     host: &PluginHost,
+    class: &ClassSpec,
     packed: impl Fn(&str) -> Result<RawConfigMap>,
 ) -> Result<(Times, &'static str)> {
     let (mut times, mut tier) = (Vec::new(), "none");
     for round in 0..NEW_ROUNDS {
-        let (took, report) = first_call(host, packed(&format!("new-{round}"))?).await?;
+        let (took, report) = first_call(host, class, packed(&format!("new-{round}"))?).await?;
         ensure!(!report.from_cache, "it was compiled before: {report:?}");
         tier = code(&report)?.name();
         times.push(took);
@@ -31,7 +32,7 @@ pub(super) async fn new(
 }
 
 /// How long it takes until calls run in optimised code.
-pub(super) async fn optimised(host: &PluginHost, map: RawConfigMap) -> Result<Duration> {
+pub(crate) async fn optimised(host: &PluginHost, map: RawConfigMap) -> Result<Duration> {
     let mut changes = pin!(host.changes());
     let started = Instant::now();
     let mut report = sandbox::load(host, map).await?;
@@ -43,10 +44,10 @@ pub(super) async fn optimised(host: &PluginHost, map: RawConfigMap) -> Result<Du
 }
 
 /// A component whose optimised code is in the cache.
-pub(super) async fn cached(host: &PluginHost, map: &RawConfigMap) -> Result<Times> {
+pub(crate) async fn cached(host: &PluginHost, class: &ClassSpec, map: &RawConfigMap) -> Result<Times> {
     let mut times = Vec::with_capacity(CACHED_ROUNDS);
     for _ in 0..CACHED_ROUNDS {
-        let (took, report) = first_call(host, map.clone()).await?;
+        let (took, report) = first_call(host, class, map.clone()).await?;
         ensure!(report.from_cache && code(&report)? == CodeTier::Optimised, "it was compiled: {report:?}");
         times.push(took);
     }
@@ -54,13 +55,16 @@ pub(super) async fn cached(host: &PluginHost, map: &RawConfigMap) -> Result<Time
 }
 
 /// Nothing serves the provider before, so the call waits for all that a load takes.
-async fn first_call(host: &PluginHost, map: RawConfigMap) -> Result<(Duration, PluginReport)> {
+async fn first_call(
+    host: &PluginHost,
+    class: &ClassSpec,
+    map: RawConfigMap,
+) -> Result<(Duration, PluginReport)> {
     let source = map.source();
     host.withdraw(source).await;
-    let class = request("sim", "sim:///sim-1a/vm-1").class;
     let started = Instant::now();
     host.declare(map).await;
-    black_box(host.validate_class(class).await?);
+    black_box(host.validate_class(class.clone()).await?);
     Ok((started.elapsed(), current(host)?))
 }
 

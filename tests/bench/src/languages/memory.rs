@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use e2e::plugins::sandbox;
-use machinist_plugin_host::PluginHost;
-use tokio::net::TcpListener;
+use machinist_core::driver::MachineRequest;
+use machinist_plugin_host::{PluginHost, RawConfigMap};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-
-use super::declared;
-use crate::calls::host::request;
 
 /// All of them wait at the same time for a cloud that does not answer.
 const INSTANCES: usize = 48;
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// No further connection comes after so long: some schemes ask for one token for all calls.
+const STILL: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
@@ -23,16 +23,19 @@ pub(crate) struct Memory {
     pub(crate) private_kib: u64,
 }
 
-/// With the component's optimised code in this folder.
-pub(super) async fn measure(folder: &Path, component: &[u8]) -> Result<Memory> {
-    let cloud = TcpListener::bind(("127.0.0.1", 0)).await.context("failed to listen")?;
-    let url = format!("http://{}", cloud.local_addr()?);
+/// With the component's optimised code in this folder. `cloud` is where the plugin's requests go.
+pub(crate) async fn measure(
+    folder: &Path,
+    cloud: &TcpListener,
+    map: RawConfigMap,
+    request: &MachineRequest,
+) -> Result<Memory> {
     let host = super::start(folder)?;
-    sandbox::load(&host, declared(component, &url)?).await?;
-    let warm = waiting(&host, &cloud, 2).await?;
+    sandbox::load(&host, map).await?;
+    let warm = waiting(&host, cloud, request, 2).await?;
     drop(warm);
     let before = now()?;
-    let alive = waiting(&host, &cloud, INSTANCES).await?;
+    let alive = waiting(&host, cloud, request, INSTANCES).await?;
     let after = now()?;
     drop(alive);
     host.shutdown().await;
@@ -43,24 +46,26 @@ pub(super) async fn measure(folder: &Path, component: &[u8]) -> Result<Memory> {
     })
 }
 
-/// So many calls, each with a connection on which nothing ever comes.
+/// So many calls, which wait on connections on which nothing ever comes.
 async fn waiting(
     host: &PluginHost,
     cloud: &TcpListener,
+    request: &MachineRequest,
     calls: usize,
-) -> Result<(JoinSet<()>, Vec<tokio::net::TcpStream>)> {
+) -> Result<(JoinSet<()>, Vec<TcpStream>)> {
     let mut running = JoinSet::new();
     for _ in 0..calls {
-        let host = host.clone();
+        let (host, request) = (host.clone(), request.clone());
         running.spawn(async move {
-            let _given_up = host.get_status(request("sim", "sim:///sim-1a/vm-1")).await;
+            let _given_up = host.get_status(request).await;
         });
     }
-    let mut connections = Vec::with_capacity(calls);
-    for _ in 0..calls {
-        let accepted = tokio::time::timeout(TIMEOUT, cloud.accept()).await;
-        connections.push(accepted.context("a call has not come to its request")??.0);
+    let first = tokio::time::timeout(TIMEOUT, cloud.accept()).await;
+    let mut connections = vec![first.context("no call has come to its request")??.0];
+    while let Ok(more) = tokio::time::timeout(STILL, cloud.accept()).await {
+        connections.push(more?.0);
     }
+    ensure!(running.try_join_next().is_none(), "a call has ended instead of waiting for its cloud");
     Ok((running, connections))
 }
 

@@ -7,8 +7,8 @@
 //! | `memory` | the growth of the process for each instance that is alive |
 
 mod calls;
-mod loads;
-mod memory;
+pub(crate) mod loads;
+pub(crate) mod memory;
 
 use std::time::Duration;
 
@@ -17,8 +17,10 @@ use e2e::manifests;
 use e2e::plugins::sandbox;
 use guests::Script;
 use machinist_plugin_host::{PluginHost, RawConfigMap};
+use tokio::net::TcpListener;
 
 use crate::calls::Cloud;
+use crate::calls::host::request;
 use crate::times::Times;
 
 pub(crate) use memory::Memory;
@@ -102,13 +104,17 @@ async fn one(language: Language, component: Vec<u8>) -> Result<LanguageFigures> 
     let host = start(folder.path())?;
     eprintln!("loading it");
     let packed = |mark: &str| declared(&sandbox::marked(&component, mark), &cloud.url());
-    let (new, first_tier) = loads::new(&host, packed).await?;
+    let machine = request("sim", "sim:///sim-1a/vm-1");
+    let (new, first_tier) = loads::new(&host, &machine.class, packed).await?;
     let optimised = loads::optimised(&host, packed("kept")?).await?;
-    let cached = loads::cached(&host, &packed("kept")?).await?;
+    let cached = loads::cached(&host, &machine.class, &packed("kept")?).await?;
     eprintln!("calling it");
-    let (empty, request) = calls::measure(&host, &cloud.url()).await?;
+    let (empty, with_request) = calls::measure(&host, &cloud.url()).await?;
     host.shutdown().await;
-    let memory = memory::measure(folder.path(), &sandbox::marked(&component, "kept")).await?;
+    let silent = TcpListener::bind(("127.0.0.1", 0)).await.context("failed to listen")?;
+    let url = format!("http://{}", silent.local_addr()?);
+    let waiting = declared(&sandbox::marked(&component, "kept"), &url)?;
+    let memory = memory::measure(folder.path(), &silent, waiting, &machine).await?;
     let map = packed("kept")?;
     Ok(LanguageFigures {
         language: language.name,
@@ -120,12 +126,12 @@ async fn one(language: Language, component: Vec<u8>) -> Result<LanguageFigures> 
         optimised,
         cached,
         empty,
-        request,
+        request: with_request,
         memory,
     })
 }
 
-fn start(folder: &std::path::Path) -> Result<PluginHost> {
+pub(crate) fn start(folder: &std::path::Path) -> Result<PluginHost> {
     PluginHost::start(sandbox::settings(folder)?).context("failed to start the plugin host")
 }
 

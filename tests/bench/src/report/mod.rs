@@ -7,9 +7,11 @@
 //! | `machines` | Machines, drains, an idle host, and a week in the simulator |
 //! | `deployments` | growth, rollouts, scale-downs, and many MachineDeployments |
 //! | `infra` | MachinistMachines from create to provisioned, and an idle host |
+//! | `drivers` | the driver of each cloud, beside a plain client |
 //! | `faults` | clouds that refuse and fail, a killed host, Events and requests to the cloud |
 
 mod deployments;
+mod drivers;
 mod faults;
 mod infra;
 mod machines;

@@ -6,7 +6,7 @@ use crate::arm;
 use crate::faults::{Effect, Faults, throttled};
 use crate::models;
 use crate::options::Options;
-use crate::state::{Action, Key, Kind, Operation, Resource, State, id};
+use crate::state::{Action, Key, Kind, Operation, Resource, State, UID_TAG, id};
 use crate::tokens::{self, Tokens};
 use crate::wire::{Request, Response, error};
 
@@ -31,6 +31,10 @@ pub struct Cloud {
     pub(crate) counts: BTreeMap<String, u64>,
     /// Accepted creations of VMs, by name: more than one at a time would be a second VM.
     pub(crate) vms_created: u64,
+    /// VMs that were created and did not fail, by the uid of their Machine.
+    pub(crate) created: BTreeMap<String, u64>,
+    /// The most VMs that lived at one time, by uid.
+    pub(crate) most_at_once: BTreeMap<String, usize>,
     window: (u64, u32),
     counter: u64,
 }
@@ -46,6 +50,8 @@ impl Cloud {
             past: Vec::new(),
             counts: BTreeMap::new(),
             vms_created: 0,
+            created: BTreeMap::new(),
+            most_at_once: BTreeMap::new(),
             window: (0, 0),
             counter: 0,
         }
@@ -313,6 +319,23 @@ impl Cloud {
             Some(resource) => resource.id(&self.options.subscription),
             None => id(&self.options.subscription, &key.group, key.kind, &key.name),
         }
+    }
+
+    /// Counts a VM that was created now, and that will not fail.
+    pub(crate) fn count_created(&mut self, key: &Key) {
+        let Some(uid) = self.resources.get(key).map(|vm| vm.tag(UID_TAG).unwrap_or_default().to_owned())
+        else {
+            return;
+        };
+        let is_it = |resource: &&Resource| {
+            resource.kind == Kind::Vm
+                && resource.state != State::Deleting
+                && resource.tag(UID_TAG) == Some(uid.as_str())
+        };
+        let now = self.resources.values().filter(is_it).count();
+        *self.created.entry(uid.clone()).or_default() += 1;
+        let most = self.most_at_once.entry(uid).or_default();
+        *most = now.max(*most);
     }
 
     /// Removes a resource at once.

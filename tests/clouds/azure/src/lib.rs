@@ -17,6 +17,7 @@
 //! | `tokens` | Microsoft Entra's token endpoint |
 //! | `certificates` | client assertions that a certificate signs |
 //! | `faults` | faults that tests order |
+//! | `live` | VMs as kubelets see them, and how many were created |
 //! | `admin` | a back door for tests: looks at VMs, and makes some |
 //! | `server` | HTTP on loopback, and HTTPS |
 //! | `tls` | the certificate of HTTPS |
@@ -27,6 +28,7 @@ mod arm;
 mod certificates;
 mod cloud;
 mod faults;
+mod live;
 mod models;
 mod options;
 mod server;
@@ -38,8 +40,9 @@ mod wire;
 
 pub use cloud::{Cloud, Reply};
 pub use faults::{Effect, Faults, Rule};
+pub use live::VirtualMachine;
 pub use models::problems;
 pub use options::{Agreement, Client, ImageOffer, Options, Size, Subnet};
 pub use server::Server;
-pub use state::{Kind, Resource, State};
+pub use state::{Kind, Resource, State, UID_TAG};
 pub use wire::{Request, Response};

@@ -73,9 +73,11 @@ impl Server {
         &self.secure.1
     }
 
-    /// The cloud behind it.
+    /// The cloud behind it, at the present time. Requests wait until the guard is dropped.
     pub fn cloud(&self) -> MutexGuard<'_, Cloud> {
-        self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut cloud = self.cloud.lock().unwrap_or_else(PoisonError::into_inner);
+        cloud.tick(now_ms());
+        cloud
     }
 }
 
@@ -115,13 +117,16 @@ impl Drop for Port {
     }
 }
 
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Answers the requests of a connection until it ends.
 fn serve(socket: impl Read + Write, cloud: &Mutex<Cloud>) -> io::Result<()> {
     let mut socket = BufReader::new(socket);
     while let Some(request) = read(&mut socket)? {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let reply = cloud.lock().unwrap_or_else(PoisonError::into_inner).handle(&request, now_ms);
+        let reply = cloud.lock().unwrap_or_else(PoisonError::into_inner).handle(&request, now_ms());
         let Reply::Answer(answer) = reply else { return Ok(()) };
         write(socket.get_mut(), &request, &answer)?;
     }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+/// The tag with the uid of the Machine that a resource was made for.
+pub const UID_TAG: &str = "machinist.dev-machine-uid";
+
 /// The kind of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -63,6 +66,8 @@ pub struct Resource {
     pub is_running: bool,
     /// The time until which the network interface of a failed VM is kept.
     pub reserved_until_ms: u64,
+    /// How often the VM was restarted.
+    pub restarts: u32,
 }
 
 impl Resource {

@@ -30,6 +30,8 @@ pub struct Rule {
     pub on: Option<String>,
     /// How many requests pass before the first that it affects.
     pub skip: usize,
+    /// Of the requests after that one, each so many-th is affected; 1 means each.
+    pub every: usize,
     /// How many requests it affects.
     pub times: usize,
     pub effect: Effect,
@@ -38,12 +40,18 @@ pub struct Rule {
 impl Rule {
     /// Affects the next request of a method.
     pub fn next(on: &str, effect: Effect) -> Self {
-        Self { on: Some(on.to_owned()), skip: 0, times: 1, effect }
+        Self { on: Some(on.to_owned()), skip: 0, every: 1, times: 1, effect }
     }
 
     /// Affects the request with this number, counted from 0, whatever its method.
     pub fn nth(number: usize, effect: Effect) -> Self {
-        Self { on: None, skip: number, times: 1, effect }
+        Self { on: None, skip: number, every: 1, times: 1, effect }
+    }
+
+    /// Affects each request of a method whose number is a multiple of this one, counted from 1.
+    pub fn every(on: &str, number: usize, effect: Effect) -> Self {
+        let skip = number.saturating_sub(1);
+        Self { on: Some(on.to_owned()), skip, every: number, times: usize::MAX, effect }
     }
 }
 
@@ -74,6 +82,7 @@ impl Faults {
             return None;
         }
         rule.times -= 1;
+        rule.skip = rule.every.saturating_sub(1);
         Some(rule.effect.clone())
     }
 }

@@ -18,7 +18,7 @@ pub mod server;
 pub mod test_key;
 pub mod wire;
 
-pub use cloud::{Cloud, Config};
+pub use cloud::{Cloud, Config, LiveInstance};
 pub use faults::{Effect, Rule};
 pub use server::Server;
 pub use wire::{Answer, Delivery, Request};

@@ -1,15 +1,18 @@
 //! LXD as tests start and query it.
 
+use std::collections::BTreeMap;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::credentials::{Credentials, client_certificate};
 use crate::faults::Faults;
 use crate::image::Images;
 use crate::instance::Instance;
+use crate::ledger::Change;
+use crate::live::LiveInstance;
 use crate::options::Options;
 use crate::process::Process;
 use crate::proxy::{Entry, Proxy};
@@ -48,6 +51,13 @@ impl Lxd {
         let client = client(&credentials)?;
         let proxy = Proxy::start(https_url.clone(), client.clone())?;
         Ok(Self { proxy, process, credentials, https_url, client, started_in: took })
+    }
+
+    /// As [`Self::start`], if the images are built. Otherwise the error names the command that builds them.
+    pub async fn start_prepared(options: Options) -> anyhow::Result<Self> {
+        tools::for_running()?;
+        Images::prepared()?;
+        Self::start(options).await
     }
 
     /// The address for drivers: plain HTTP, authenticated, with faults. No slash at the end.
@@ -104,11 +114,34 @@ impl Lxd {
 
     /// All instances of all projects, by name. Neither faults nor lag reach this.
     pub async fn instances(&self) -> anyhow::Result<Vec<Instance>> {
-        let all = self.ask("GET", "/1.0/instances?recursion=1&all-projects=true", None).await?;
-        let all = all.as_array().context("LXD's listing is none")?;
-        let mut all: Vec<Instance> = all.iter().filter_map(Instance::read).collect();
+        let mut all: Vec<Instance> = self.listing().await?.iter().filter_map(Instance::read).collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
+    }
+
+    /// The same, for kubelets and labs.
+    pub async fn live_instances(&self) -> anyhow::Result<Vec<LiveInstance>> {
+        let mut all: Vec<LiveInstance> =
+            self.listing().await?.iter().filter_map(LiveInstance::read).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(all)
+    }
+
+    async fn listing(&self) -> anyhow::Result<Vec<Value>> {
+        match self.ask("GET", "/1.0/instances?recursion=1&all-projects=true", None).await? {
+            Value::Array(all) => Ok(all),
+            other => bail!("LXD's listing is none: {other}"),
+        }
+    }
+
+    /// How often an instance was made through the proxy, by the uid that it carried. No answer that is lost is missed.
+    pub fn created(&self) -> BTreeMap<String, u64> {
+        self.proxy.shared.books().ledger.created()
+    }
+
+    /// The instances that were made while their Machine had another.
+    pub fn duplicates(&self) -> u64 {
+        self.proxy.shared.books().ledger.duplicates()
     }
 
     /// Sends a request past the proxies and waits for its operation. Gives `metadata`; the error is LXD's text.
@@ -172,7 +205,9 @@ impl Lxd {
         let stop = json!({ "action": "stop", "force": true, "timeout": -1 });
         // It may be stopped already.
         let _ = self.ask("PUT", &format!("/1.0/instances/{name}/state"), Some(stop)).await;
-        self.ask("DELETE", &format!("/1.0/instances/{name}"), None).await.map(drop)
+        self.ask("DELETE", &format!("/1.0/instances/{name}"), None).await?;
+        self.proxy.shared.books().ledger.note(Change::Delete { name: name.to_owned() });
+        Ok(())
     }
 
     /// The remains of instances in LXD and on its disks, as texts: nothing, if all is removed.

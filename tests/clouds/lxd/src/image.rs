@@ -12,6 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::{cache, tools};
 
 const RECIPE: &str = include_str!("../image.sh");
+/// The command that builds the images.
+const COMMAND: &str = "cargo run -p lxd -- prepare";
 /// Names another Debian mirror.
 const MIRROR: &str = "MACHINIST_DEBIAN_MIRROR";
 
@@ -29,21 +31,44 @@ impl Images {
         Self::prepare_in(&cache::root()?, RECIPE)
     }
 
-    fn prepare_in(cache: &Path, recipe: &str) -> anyhow::Result<Self> {
+    /// Returns the images that the cache has. Without them the error names the command that builds them.
+    pub fn prepared() -> anyhow::Result<Self> {
+        Self::prepared_in(&cache::root()?, RECIPE)
+    }
+
+    fn prepared_in(cache: &Path, recipe: &str) -> anyhow::Result<Self> {
+        let images = Self::of(cache, recipe);
+        ensure!(
+            images.mark().is_file(),
+            "the images of LXD's containers are not built: run `{COMMAND}` as root, which takes two minutes"
+        );
+        Ok(images)
+    }
+
+    fn of(cache: &Path, recipe: &str) -> Self {
         let digest = Sha256::digest(recipe);
         let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        let folder = cache.join("lxd").join(name);
-        let (images, mark) = (Self { folder: folder.clone() }, folder.join("ready"));
+        Self { folder: cache.join("lxd").join(name) }
+    }
+
+    /// The file that says that the images are whole.
+    fn mark(&self) -> PathBuf {
+        self.folder.join("ready")
+    }
+
+    fn prepare_in(cache: &Path, recipe: &str) -> anyhow::Result<Self> {
+        let images = Self::of(cache, recipe);
+        let (folder, mark) = (&images.folder, images.mark());
         if mark.is_file() {
             return Ok(images);
         }
-        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
         let lock = folder.join("lock");
         let lock = File::create(&lock).with_context(|| format!("failed to create {}", lock.display()))?;
         // Held until the end of this function, or of this process.
         lock.lock().context("failed to wait for another process that builds the images")?;
         if !mark.is_file() {
-            build(&folder, recipe)?;
+            build(folder, recipe)?;
             fs::write(&mark, "").with_context(|| format!("failed to write {}", mark.display()))?;
         }
         Ok(images)
@@ -105,6 +130,17 @@ mod tests {
         assert_ne!(Images::prepare_in(cache.path(), &other).unwrap().folder, first.folder);
         let count = fs::read_to_string(cache.path().join("lxd/count")).unwrap();
         assert_eq!(count.lines().count(), 2);
+    }
+
+    #[test]
+    fn images_that_are_not_built_are_reported_with_the_command_that_builds_them() {
+        let cache = tempfile::tempdir().unwrap();
+        let error = Images::prepared_in(cache.path(), COUNT).unwrap_err().to_string();
+        assert!(error.contains("cargo run -p lxd -- prepare"), "{error}");
+        let built = Images::of(cache.path(), COUNT);
+        fs::create_dir_all(&built.folder).unwrap();
+        fs::write(built.mark(), "").unwrap();
+        assert_eq!(Images::prepared_in(cache.path(), COUNT).unwrap().folder, built.folder);
     }
 
     #[test]

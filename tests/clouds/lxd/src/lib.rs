@@ -15,7 +15,9 @@
 //! | `proxy` | requests of drivers on their way to LXD |
 //! | `action` | the kinds of requests |
 //! | `faults` | injected faults: rules, and the choice of one for a request |
+//! | `ledger` | the instances that were made through the proxy |
 //! | `instance` | an instance as LXD has it |
+//! | `live` | an instance as tests and kubelets see it |
 //! | `cache` | the folder of results that take long to build |
 
 mod action;
@@ -25,6 +27,8 @@ mod credentials;
 mod faults;
 mod image;
 mod instance;
+mod ledger;
+mod live;
 mod options;
 mod process;
 mod proxy;
@@ -35,5 +39,7 @@ pub use credentials::{Credentials, client_certificate};
 pub use faults::{Effect, Faults, Rule};
 pub use image::Images;
 pub use instance::Instance;
+pub use live::LiveInstance;
 pub use options::Options;
 pub use proxy::Entry;
+pub use tools::for_running as check;

@@ -8,7 +8,7 @@ use clap::Parser;
 #[command(name = "lxd")]
 /// LXD for tests: Debian's daemon in a folder of its own
 enum Command {
-    /// Build the images unless they are built
+    /// Build the images unless they are built, and check that LXD is installed
     Prepare,
     /// Run an LXD until Ctrl-C, and print its addresses
     Run {
@@ -20,7 +20,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Command::parse() {
-        Command::Prepare => lxd::Images::prepare().map(drop),
+        Command::Prepare => prepare(),
         Command::Run { debian } => run(debian),
     };
     match done {
@@ -30,6 +30,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn prepare() -> anyhow::Result<()> {
+    lxd::check()?;
+    lxd::Images::prepare().map(drop)
 }
 
 #[tokio::main]

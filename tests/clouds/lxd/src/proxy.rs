@@ -16,10 +16,15 @@ use serde_json::{Value, json};
 
 use crate::action::action;
 use crate::faults::{Effect, Faults, Injection};
+use crate::ledger::{Change, Ledger};
 
 const THREADS: usize = 2;
 /// Larger requests break the connection.
 const REQUEST_LIMIT_BYTES: usize = 4 * 1024 * 1024;
+/// An operation of LXD that takes longer has failed.
+const RECORD_WITHIN_SECONDS: u64 = 300;
+/// LXD's code of an operation that has succeeded.
+const SUCCESS: u64 = 200;
 /// Sound JSON of another kind.
 const OTHER_SHAPE: &str = r#"{"greeting": "to whom it may concern"}"#;
 const HTML: &str =
@@ -47,6 +52,7 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     pub(crate) journal: Vec<Entry>,
+    pub(crate) ledger: Ledger,
     /// So long after its creation no read shows an instance.
     pub(crate) lag: Duration,
     created: BTreeMap<String, Instant>,
@@ -100,7 +106,7 @@ async fn spawned(shared: Arc<Shared>, head: Parts, body: Bytes) -> Answer {
     tokio::spawn(async move { handle(&shared, head, body).await }).await.map_err(|_| Broken)?
 }
 
-async fn handle(shared: &Shared, head: Parts, body: Bytes) -> Answer {
+async fn handle(shared: &Arc<Shared>, head: Parts, body: Bytes) -> Answer {
     let action = action(&head.method, head.uri.path(), &body);
     let Injection { delay, effect } = shared.faults.decide(action);
     tokio::time::sleep(delay).await;
@@ -112,7 +118,13 @@ async fn handle(shared: &Shared, head: Parts, body: Bytes) -> Answer {
     answer
 }
 
-async fn suffer(shared: &Shared, action: &str, head: &Parts, body: Bytes, effect: Option<Effect>) -> Answer {
+async fn suffer(
+    shared: &Arc<Shared>,
+    action: &str,
+    head: &Parts,
+    body: Bytes,
+    effect: Option<Effect>,
+) -> Answer {
     let Some(effect) = effect else { return Ok(work(shared, action, head, body).await?.whole()) };
     match effect {
         Effect::Error { status, text, is_after_work } => {
@@ -155,12 +167,16 @@ async fn suffer(shared: &Shared, action: &str, head: &Parts, body: Bytes, effect
 }
 
 /// LXD's own answer, late where reads lag.
-async fn work(shared: &Shared, action: &str, head: &Parts, body: Bytes) -> Result<Received, Broken> {
+async fn work(shared: &Arc<Shared>, action: &str, head: &Parts, body: Bytes) -> Result<Received, Broken> {
     let name = || serde_json::from_slice::<Value>(&body).ok()?.get("name")?.as_str().map(str::to_owned);
     if let Some(name) = (action == "create").then(name).flatten() {
         shared.books().created.entry(name).or_insert_with(Instant::now);
     }
+    let change = Change::of(action, head.uri.path(), &body);
     let answer = forward(shared, head, body).await?;
+    if let Some(change) = change.filter(|_| answer.status == StatusCode::ACCEPTED) {
+        tokio::spawn(record(Arc::clone(shared), change, answer.body.clone()));
+    }
     let hidden = hidden(shared);
     if hidden.is_empty() {
         return Ok(answer);
@@ -170,6 +186,19 @@ async fn work(shared: &Shared, action: &str, head: &Parts, body: Bytes) -> Resul
         "get" if hidden.contains(&of_path(head.uri.path())) => Ok(error(404, "Instance not found")),
         "list" => Ok(without(answer, &hidden)),
         _ => Ok(answer),
+    }
+}
+
+/// Notes a change when its operation has succeeded, whether or not a driver waits for it.
+async fn record(shared: Arc<Shared>, change: Change, accepted: Bytes) {
+    let accepted: Value = serde_json::from_slice(&accepted).unwrap_or_default();
+    let Some(id) = accepted.pointer("/metadata/id").and_then(Value::as_str) else { return };
+    let (head, ()) = http::Request::new(()).into_parts();
+    let target = format!("/1.0/operations/{id}/wait?timeout={RECORD_WITHIN_SECONDS}");
+    let Ok(ended) = shared.upstream.forward(&head, &target, Bytes::new()).await else { return };
+    let ended: Value = serde_json::from_slice(&ended.body).unwrap_or_default();
+    if ended.pointer("/metadata/status_code").and_then(Value::as_u64) == Some(SUCCESS) {
+        shared.books().ledger.note(change);
     }
 }
 

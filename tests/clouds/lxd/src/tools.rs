@@ -11,7 +11,7 @@ const BUILD: &[(&str, &str)] =
 const SYSTEM: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
 /// Fails unless LXD can run here. The error says how to install what is missing.
-pub(crate) fn for_running() -> anyhow::Result<()> {
+pub fn for_running() -> anyhow::Result<()> {
     check(RUN)?;
     if !is_root() {
         bail!("the LXD of the tests makes real containers, which only root may: run this as root");

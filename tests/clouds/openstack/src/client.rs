@@ -24,6 +24,15 @@ pub struct Answered {
     pub text: String,
 }
 
+impl Answered {
+    /// Returns the JSON of a success.
+    fn success(&self, path: &str) -> anyhow::Result<Value> {
+        let Self { status, text } = self;
+        ensure!((200..300).contains(status), "{path}: {status} {text}");
+        Ok(serde_json::from_str(text).unwrap_or(Value::Null))
+    }
+}
+
 impl Client {
     pub(crate) fn new(
         http: reqwest::Client,
@@ -43,13 +52,17 @@ impl Client {
         body: Option<Value>,
     ) -> anyhow::Result<Value> {
         let text = body.map(|body| body.to_string()).unwrap_or_default();
-        let answered = self.send(method, service, path, text).await?;
-        ensure!((200..300).contains(&answered.status), "{path}: {} {}", answered.status, answered.text);
-        Ok(serde_json::from_str(&answered.text).unwrap_or(Value::Null))
+        self.send(method, service, path, text).await?.success(path)
     }
 
     pub async fn get(&self, service: &str, path: &str) -> anyhow::Result<Value> {
         self.call(Method::GET, service, path, None).await
+    }
+
+    /// As [`Self::get`] of Nova, in one of its microversions.
+    pub async fn get_of_nova(&self, microversion: &str, path: &str) -> anyhow::Result<Value> {
+        let answered = self.send_in(Method::GET, "nova", path, String::new(), Some(microversion)).await?;
+        answered.success(path)
     }
 
     /// Sends any request, and logs in once more if the token has expired.
@@ -60,17 +73,31 @@ impl Client {
         path: &str,
         body: String,
     ) -> anyhow::Result<Answered> {
+        self.send_in(method, service, path, body, None).await
+    }
+
+    async fn send_in(
+        &self,
+        method: Method,
+        service: &str,
+        path: &str,
+        body: String,
+        microversion: Option<&str>,
+    ) -> anyhow::Result<Answered> {
         let base =
             self.facts.services.get(service).with_context(|| format!("there is no service {service}"))?;
         let mut answered = Answered { status: 0, text: String::new() };
         for _ in 0..2 {
             let token = self.token().await?;
-            let request = self
+            let mut request = self
                 .http
                 .request(method.clone(), format!("{base}{path}"))
                 .header("x-auth-token", token)
                 .header("content-type", "application/json")
                 .body(body.clone());
+            if let Some(microversion) = microversion {
+                request = request.header("x-openstack-nova-api-version", microversion);
+            }
             let answer = request.send().await.with_context(|| format!("{service} does not answer"))?;
             answered =
                 Answered { status: answer.status().as_u16(), text: answer.text().await.unwrap_or_default() };

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use faulty_http::Upstream;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use crate::process::{Facts, Process};
 use crate::proxy::Proxy;
 use crate::proxy::faults::Faults;
 use crate::proxy::journal::Entry;
+use crate::server::{LiveServer, live};
 use crate::tls::Tls;
 
 /// Paths of the services, as in `services/config.py`.
@@ -27,6 +28,10 @@ const PATHS: [(&str, &str); 6] = [
     ("volume", "cinder"),
     ("compute", "nova"),
 ];
+
+/// Nova needs a second on an idle machine.
+const REMOVED_WITHIN: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Settings of a cloud.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +51,7 @@ pub struct Openstack {
     process: Process,
 }
 
-/// Parts of the cloud that carry a Machine's name.
+/// Parts of the cloud that Machines have. Floating addresses are none of them: this Neutron has no routers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
     pub servers: Vec<String>,
@@ -54,9 +59,23 @@ pub struct Leftovers {
     pub volumes: Vec<String>,
 }
 
+impl Leftovers {
+    fn of(lists: &[Value; 3], is_asked: impl Fn(&Value) -> bool) -> Self {
+        let [servers, ports, volumes] = lists.each_ref().map(|list| {
+            let all = list.as_array().into_iter().flatten();
+            // Nova shows a server for a moment after its end.
+            let asked = all.filter(|part| part["status"] != "DELETED" && is_asked(part));
+            asked.filter_map(|part| part["id"].as_str().map(str::to_owned)).collect()
+        });
+        Self { servers, ports, volumes }
+    }
+}
+
 impl Openstack {
     /// Installs the services if the cache lacks them, starts them, and waits until they answer: half a minute.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
+        // Fails only if another one is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let proxy = Proxy::start().context("failed to start the proxy")?;
         let tls = options.has_tls.then(|| Tls::start(proxy.address())).transpose()?;
         let public = proxy.url();
@@ -82,6 +101,13 @@ impl Openstack {
         let admin_server = Admin::start(user("driver", "machines"))?;
         let (admin, member) = (user("admin", "admin"), user("driver", "machines"));
         Ok(Self { proxy, tls, admin_server, admin, member, process })
+    }
+
+    /// As [`Self::start`], if the services are installed. Otherwise the error names the command that installs them.
+    pub async fn start_prepared(options: Options) -> anyhow::Result<Self> {
+        let looked = tokio::task::spawn_blocking(environment::prepared).await;
+        looked.context("the look into the cache was interrupted")??;
+        Self::start(options).await
     }
 
     /// The address of all services, without a slash at its end.
@@ -173,21 +199,54 @@ impl Openstack {
         servers_of(&self.member, cluster, uid).await
     }
 
+    /// The servers that live, for kubelets and tests. Neither faults nor lag reach this.
+    pub async fn servers(&self) -> anyhow::Result<Vec<LiveServer>> {
+        let resets = self.proxy.shared.ledger().resets();
+        live(&self.admin, &resets).await
+    }
+
+    /// How often a server was created through the proxy, by the uid that it carried. No answer that is lost is missed.
+    pub fn created(&self) -> BTreeMap<String, u64> {
+        self.proxy.shared.ledger().created()
+    }
+
+    /// The servers that were created while their Machine had another.
+    pub fn duplicates(&self) -> u64 {
+        self.proxy.shared.ledger().duplicates()
+    }
+
+    /// Somebody deletes a server by hand. Returns when it is gone.
+    pub async fn remove_by_hand(&self, id: &str) -> anyhow::Result<()> {
+        let path = format!("/v2.1/servers/{id}");
+        self.member.call(Method::DELETE, "nova", &path, None).await?;
+        self.proxy.shared.ledger().delete(id);
+        let ordered = Instant::now();
+        while self.member.send(Method::GET, "nova", &path, String::new()).await?.status != 404 {
+            ensure!(ordered.elapsed() < REMOVED_WITHIN, "server {id} is not gone after {REMOVED_WITHIN:?}");
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+
+    /// All servers, ports and volumes of the project, but the ports that fill the small network.
+    pub async fn leftovers(&self) -> anyhow::Result<Leftovers> {
+        let full = self.facts().full_network_id.as_str();
+        let lists = self.lists().await?;
+        Ok(Leftovers::of(&lists, |part| part["network_id"].as_str() != Some(full)))
+    }
+
     /// All servers, ports and volumes whose name begins so.
     pub async fn named(&self, prefix: &str) -> anyhow::Result<Leftovers> {
-        let ids = |list: &Value| {
-            let all = list.as_array().into_iter().flatten();
-            let named = all.filter(|one| one["name"].as_str().is_some_and(|name| name.starts_with(prefix)));
-            named.filter_map(|one| one["id"].as_str().map(str::to_owned)).collect()
-        };
-        let servers = self.member.get("nova", "/v2.1/servers/detail").await?;
-        let ports = self.member.get("neutron", "/v2.0/ports").await?;
-        let volumes = self.member.get("cinder", "/v3/volumes/detail").await?;
-        Ok(Leftovers {
-            servers: ids(&servers["servers"]),
-            ports: ids(&ports["ports"]),
-            volumes: ids(&volumes["volumes"]),
-        })
+        let lists = self.lists().await?;
+        Ok(Leftovers::of(&lists, |part| part["name"].as_str().is_some_and(|name| name.starts_with(prefix))))
+    }
+
+    /// The listings of servers, ports and volumes.
+    async fn lists(&self) -> anyhow::Result<[Value; 3]> {
+        let mut servers = self.member.get("nova", "/v2.1/servers/detail").await?;
+        let mut ports = self.member.get("neutron", "/v2.0/ports").await?;
+        let mut volumes = self.member.get("cinder", "/v3/volumes/detail").await?;
+        Ok([servers["servers"].take(), ports["ports"].take(), volumes["volumes"].take()])
     }
 
     /// Sets the project's quota of servers; -1 is unlimited.

@@ -15,6 +15,8 @@ const LOWEST_PYTHON: (u32, u32) = (3, 11);
 /// Prints the version, and fails if this Python cannot create a virtual environment.
 const ASK: &str =
     "import ensurepip, venv, sys; print('%d.%d' % sys.version_info[:2]); print(sys.version, sys.base_prefix)";
+/// The command that installs the services.
+const COMMAND: &str = "cargo run -p openstack -- prepare";
 const NEXT_STEP: &str = "install Python 3.11 or later with its venv module (Debian: apt-get install python3-venv), put \
                          `python3` on the PATH and run this again";
 
@@ -49,10 +51,27 @@ pub fn prepare() -> anyhow::Result<Environment> {
     prepare_in(&cache()?, "python3", REQUIREMENTS)
 }
 
-fn prepare_in(cache: &Path, python: &str, requirements: &str) -> anyhow::Result<Environment> {
+/// Returns the services that the cache has. Without them the error names the command that installs them. Blocks.
+pub fn prepared() -> anyhow::Result<Environment> {
+    prepared_in(&cache()?, "python3", REQUIREMENTS)
+}
+
+fn prepared_in(cache: &Path, python: &str, requirements: &str) -> anyhow::Result<Environment> {
+    let environment = environment_in(cache, python, requirements)?;
+    ensure!(
+        environment.mark().is_file(),
+        "the services of OpenStack are not installed: run `{COMMAND}`, which takes a minute or two and 400 MB"
+    );
+    Ok(environment)
+}
+
+fn environment_in(cache: &Path, python: &str, requirements: &str) -> anyhow::Result<Environment> {
     let version = version_of(python)?;
-    let folder = cache.join("openstack").join(digest(&[requirements, &version]));
-    let environment = Environment { folder };
+    Ok(Environment { folder: cache.join("openstack").join(digest(&[requirements, &version])) })
+}
+
+fn prepare_in(cache: &Path, python: &str, requirements: &str) -> anyhow::Result<Environment> {
+    let environment = environment_in(cache, python, requirements)?;
     if environment.mark().is_file() {
         return Ok(environment);
     }
@@ -201,6 +220,16 @@ mod tests {
         let python = fake(folder.path(), "");
         prepare_in(folder.path(), &python, "nova==1").unwrap();
         assert_eq!(calls(folder.path(), "-m venv"), 2);
+    }
+
+    #[test]
+    fn services_that_are_not_installed_are_reported_with_the_command_that_installs_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let python = fake(folder.path(), "");
+        let error = prepared_in(folder.path(), &python, "nova==1").unwrap_err().to_string();
+        assert!(error.contains("cargo run -p openstack -- prepare"), "{error}");
+        let installed = prepare_in(folder.path(), &python, "nova==1").unwrap();
+        assert_eq!(prepared_in(folder.path(), &python, "nova==1").unwrap().folder, installed.folder);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `cloud` | the cloud as tests start and query it |
+//! | `server` | a server as tests and kubelets see it |
 //! | `environment` | installs the services privately, and the folder of installed parts |
 //! | `process` | runs the services as a child process |
 //! | `client` | logs in and calls the services without the proxy |
@@ -22,6 +23,7 @@ mod cloud;
 pub mod environment;
 mod process;
 mod proxy;
+mod server;
 mod tls;
 
 pub use client::Client;
@@ -29,3 +31,4 @@ pub use cloud::{Leftovers, Openstack, Options};
 pub use process::Facts;
 pub use proxy::faults::{Effect, Faults, Rule};
 pub use proxy::journal::Entry;
+pub use server::LiveServer;

@@ -7,6 +7,8 @@
 //! | `aws` | the driver of EC2 against moto |
 //! | `gcp` | the driver of Google Compute Engine against a cloud that Google's discovery document types |
 //! | `hcloud` | the driver of Hetzner Cloud, in Go, against a cloud with the types of the published API |
+//! | `lxd` | the driver of LXD, in TypeScript, against Debian's LXD |
+//! | `openstack` | the driver of OpenStack, in Go, against the released services |
 //! | `languages` | one driver in four languages passes the same checks |
 //! | `projects` | new projects of `machinist driver new` pass without an edit |
 //! | `faulty` | each check fails a driver that has its fault |
@@ -18,5 +20,7 @@ mod gcp;
 mod harness;
 mod hcloud;
 mod languages;
+mod lxd;
+mod openstack;
 mod projects;
 mod sim;

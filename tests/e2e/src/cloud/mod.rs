@@ -3,11 +3,19 @@
 //! | module | the cloud |
 //! | --- | --- |
 //! | `aws` | EC2, played by moto |
+//! | `azure` | Azure |
+//! | `gcp` | Google Compute Engine |
 //! | `hcloud` | Hetzner Cloud |
+//! | `lxd` | Debian's LXD with real containers |
+//! | `openstack` | OpenStack: the released services |
 //! | `sim` | the simulated cloud |
 
 mod aws;
+mod azure;
+mod gcp;
 mod hcloud;
+mod lxd;
+mod openstack;
 mod sim;
 
 use std::collections::BTreeMap;
@@ -20,7 +28,11 @@ use machinist_api::MachineClass;
 use nodesim::VmSource;
 use serde_json::Value;
 
+pub use self::gcp::Gcp;
+pub use self::lxd::Lxd;
+pub use self::openstack::OpenStack;
 pub use aws::Aws;
+pub use azure::Azure;
 pub use hcloud::Hcloud;
 
 /// The VMs of a cloud so far.
@@ -54,13 +66,20 @@ pub trait Cloud: Send + Sync + 'static {
     const LARGE: (&'static str, &'static str);
     /// The provider id of a Node, as a template of cloud-init: the user data of real kubelets has it.
     const PROVIDER_ID: &'static str;
+    /// Whether its VMs boot and start kubelets of their own, which join by TLS bootstrap with their user data.
+    const BOOTS: bool = false;
 
     /// Starts it for a lab. The settings are those of the simulated cloud.
     fn begin(settings: &simcloud::Config) -> impl Future<Output = Result<Self>> + Send
     where
         Self: Sized;
 
-    /// Its VMs, for kubelets.
+    /// Lets VMs that boot reach the API server at this address, and shows them a kubelet.
+    fn connect(&self, _api_server: &str) -> impl Future<Output = Result<()>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// Its VMs, for kubelets. Those that start their own are not among them.
     fn vm_source(&self) -> Result<Arc<dyn VmSource>>;
 
     /// The ConfigMap of its driver.

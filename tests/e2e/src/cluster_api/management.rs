@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::cloud::Cloud;
 use crate::host::{Host, HostOptions};
 use crate::lab::{Kinds, install};
+use crate::manifests::parts::in_parts;
 
 const CORE_ACCOUNT: &str = "system:serviceaccount:capi-system:manager";
 
@@ -85,7 +86,9 @@ impl Elsewhere {
             flags: flags.map(str::to_owned).into(),
         };
         let host = Host::start_ready(&options).await?;
-        plane.apply(&serde_json::to_string(&typed(plugin)?)?).await?;
+        for map in in_parts(plugin) {
+            plane.apply(&serde_json::to_string(&typed(&map)?)?).await?;
+        }
         Ok(Self { host, management, plane })
     }
 }

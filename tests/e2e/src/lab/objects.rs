@@ -37,8 +37,16 @@ impl<C: Cloud> Lab<C> {
         self.plugin_state(C::NAME, "Ready").await
     }
 
-    /// Creates a plugin's ConfigMap, or replaces the one that is there.
+    /// Creates a plugin's ConfigMap, or replaces the one that is there. A component that is larger than a ConfigMap comes
+    /// in parts.
     pub async fn put_plugin(&self, map: &ConfigMap) -> Result<()> {
+        for map in manifests::parts::in_parts(map) {
+            self.put_config_map(&map).await?;
+        }
+        Ok(())
+    }
+
+    async fn put_config_map(&self, map: &ConfigMap) -> Result<()> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
         let name = map.metadata.name.as_deref().context("a plugin has a name")?;
         match api.create(&PostParams::default(), map).await {

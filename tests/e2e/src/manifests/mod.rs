@@ -3,13 +3,23 @@
 //! | module | content |
 //! | --- | --- |
 //! | `aws` | manifests of a user of AWS |
+//! | `azure` | manifests of a user of Azure |
+//! | `gcp` | manifests of a user of Google Compute Engine |
 //! | `hcloud` | manifests of a user of Hetzner Cloud |
+//! | `lxd` | manifests of a user of LXD |
+//! | `openstack` | manifests of a user of OpenStack |
+//! | `parts` | plugins that are larger than a ConfigMap |
 //! | `deployments` | MachineDeployments of the labs of tests |
 //! | `workloads` | pods and their controllers, budgets and volumes |
 
 pub mod aws;
+pub mod azure;
 pub mod deployments;
+pub mod gcp;
 pub mod hcloud;
+pub mod lxd;
+pub mod openstack;
+pub mod parts;
 pub mod workloads;
 
 use anyhow::{Context, Result};

@@ -57,7 +57,7 @@ fn parts_of(cloud: &Cloud, vm: &Key) -> Vec<Key> {
 }
 
 /// Deletes a resource; with a VM those parts for which it says so. The others are free again.
-fn delete(cloud: &mut Cloud, key: &Key, leaves_parts: bool) {
+pub(crate) fn delete(cloud: &mut Cloud, key: &Key, leaves_parts: bool) {
     if key.kind == Kind::Vm {
         let parts = parts_of(cloud, key);
         let Some(vm) = cloud.resources.get(key).cloned() else { return };

@@ -27,7 +27,7 @@ use crate::state::{Key, Kind, Resource};
 use crate::wire::{Request, Response, error};
 
 pub(crate) use catalogue::other;
-pub(crate) use ending::finish;
+pub(crate) use ending::{delete, finish};
 pub(crate) use vms::planted;
 
 /// A request whose form was checked.

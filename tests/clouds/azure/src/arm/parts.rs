@@ -215,5 +215,6 @@ pub(super) fn resource(kind: Kind, group: &str, name: &str, now_ms: u64) -> Reso
         attached_to: None,
         is_running: false,
         reserved_until_ms: 0,
+        restarts: 0,
     }
 }

@@ -47,6 +47,9 @@ fn create(cloud: &mut Cloud, call: &Call<'_>) -> Result<Response, Response> {
     };
     cloud.resources.insert(key.clone(), resource);
     cloud.vms_created += 1;
+    if !matches!(call.fault, Some(Effect::FailLater { .. })) {
+        cloud.count_created(&key);
+    }
     attach(cloud, &key, &body, call.now_ms);
     let shown = cloud.resources.get(&key).map(|resource| shown(cloud, resource)).unwrap_or_default();
     let ms = cloud.options.create_ms;
@@ -245,9 +248,8 @@ pub(super) fn delete(cloud: &mut Cloud, call: &Call<'_>) -> Response {
 
 pub(super) fn restart(cloud: &mut Cloud, call: &Call<'_>) -> Response {
     let key = call.key(Kind::Vm);
-    if !cloud.resources.contains_key(&key) {
-        return absent(call, Kind::Vm);
-    }
+    let Some(vm) = cloud.resources.get_mut(&key) else { return absent(call, Kind::Vm) };
+    vm.restarts += 1;
     let headers = cloud.begin(call, &key, Action::Restart, 0);
     let mut answer = Response::empty(202);
     answer.headers.extend(headers);

@@ -75,7 +75,8 @@ impl Cloud {
             "tags": { "items": tags },
             "networkInterfaces": [{ "networkIP": "10.9.0.2", "name": "nic0" }],
         });
-        let instance = Instance { resource, insert: Default::default(), delete: None, disks: Vec::new() };
+        let instance =
+            Instance { resource, insert: Default::default(), delete: None, disks: Vec::new(), resets: 0 };
         self.instances.insert((zone.to_owned(), name.to_owned()), instance);
     }
 
@@ -94,9 +95,12 @@ impl Cloud {
         self.disks.insert((zone.to_owned(), name.to_owned()), resource);
     }
 
-    /// Removes an instance as a person does.
-    pub fn remove_by_hand(&mut self, zone: &str, name: &str) {
-        self.remove_instance(&(zone.to_owned(), name.to_owned()), false);
+    /// Removes an instance as a person does. False: it is not there.
+    pub fn remove_by_hand(&mut self, zone: &str, name: &str) -> bool {
+        let key = (zone.to_owned(), name.to_owned());
+        let is_there = self.instances.contains_key(&key);
+        self.remove_instance(&key, false);
+        is_there
     }
 
     /// Changes the resource of an instance as a person does.

@@ -27,6 +27,8 @@ pub struct Config {
     pub accelerator_types: Vec<String>,
     /// The time of an operation from its begin to its end.
     pub operation_ms: u64,
+    /// How long reads do not show a new instance, at the longest until its operation ends.
+    pub read_lag_ms: u64,
     /// The quota of instances in the project.
     pub most_instances: usize,
     /// How long a request id is remembered.
@@ -79,6 +81,7 @@ impl Default for Config {
             disk_types: texts(&["pd-standard", "pd-balanced", "pd-ssd", "local-ssd", "hyperdisk-balanced"]),
             accelerator_types: texts(&["nvidia-tesla-t4"]),
             operation_ms: 200,
+            read_lag_ms: 0,
             most_instances: 10_000,
             request_id_ms: 3_600_000,
         }

@@ -36,7 +36,7 @@ impl Cloud {
         let resource = self.resource(zone, body);
         let target_id = resource["id"].as_str().and_then(|id| id.parse().ok()).unwrap_or_default();
         let disks = self.make_disks(zone, name, body);
-        let instance = Instance { resource, insert: key.clone(), delete: None, disks };
+        let instance = Instance { resource, insert: key.clone(), delete: None, disks, resets: 0 };
         let taken = self.taken_disk(&instance);
         let is_over_quota = self.instances.len() >= self.config.most_instances;
         let uid = body["labels"]["machinist-machine-uid"].as_str().unwrap_or_default().to_owned();
@@ -67,7 +67,7 @@ impl Cloud {
         });
         match failure {
             Some((code, message)) => self.fail(&operation, &code, &message),
-            None => *self.created.entry(uid).or_default() += 1,
+            None => self.count(&uid),
         }
         // An operation without time has ended before it could fail.
         let known = self.operations[&operation].clone();

@@ -9,17 +9,32 @@ use crate::discovery::Call;
 use crate::wire::ApiError;
 
 impl Cloud {
-    /// Returns an instance that reads show, by name or id.
+    /// Returns an instance that orders find, by name or id.
     pub(super) fn instance(&self, zone: &str, wanted: &str) -> Result<&Instance, ApiError> {
         let found = self.instances.iter().find(|((place, name), instance)| {
-            place == zone && (name == wanted || instance.resource["id"] == wanted) && self.is_shown(instance)
+            place == zone && (name == wanted || instance.resource["id"] == wanted) && self.has_begun(instance)
         });
         found.map(|(_, instance)| instance).ok_or_else(|| self.absent(zone, "instances", wanted))
     }
 
-    /// Reads show an instance from the begin of its creation on.
-    pub(super) fn is_shown(&self, instance: &Instance) -> bool {
+    /// Returns an instance as reads show it, by name or id.
+    pub(super) fn read_instance(&self, zone: &str, wanted: &str) -> Outcome {
+        let instance = self.instance(zone, wanted)?;
+        if !self.is_shown(instance) {
+            return Err(self.absent(zone, "instances", wanted));
+        }
+        Ok(instance.resource.clone())
+    }
+
+    /// Orders find an instance from the begin of its creation on.
+    fn has_begun(&self, instance: &Instance) -> bool {
         self.operations.get(&instance.insert).is_none_or(|operation| operation.has_begun(self.now_ms()))
+    }
+
+    /// Reads show an instance from the begin of its creation on, or later if they lag.
+    pub(super) fn is_shown(&self, instance: &Instance) -> bool {
+        let insert = self.operations.get(&instance.insert);
+        insert.is_none_or(|operation| operation.is_visible(self.now_ms(), self.config.read_lag_ms))
     }
 
     fn key_of(&self, call: &Call<'_>) -> Result<(Key, u64), ApiError> {
@@ -116,6 +131,9 @@ impl Cloud {
                         "resourceNotReady",
                         format!("The resource '{}' is not ready", key.1),
                     ));
+                }
+                if let Some(instance) = self.instances.get_mut(&key) {
+                    instance.resets += 1;
                 }
                 Work::Change
             }

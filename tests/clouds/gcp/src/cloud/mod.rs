@@ -8,12 +8,14 @@
 //! | `operations` | operations that take time and fail, and request ids |
 //! | `listing` | filters and pages |
 //! | `admin` | views of the cloud for tests, and changes by hand |
+//! | `live` | instances as kubelets see them, and how many were created |
 
 mod admin;
 mod config;
 mod insert;
 mod instances;
 mod listing;
+mod live;
 mod operations;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +29,7 @@ use crate::wire::{Answer, ApiError, Request};
 
 pub use admin::VmView;
 pub use config::{Config, MachineType};
+pub use live::LiveInstance;
 pub(crate) use operations::Operation;
 
 type Outcome = Result<Value, ApiError>;
@@ -47,6 +50,8 @@ pub(crate) struct Instance {
     /// The deletion, if one has begun.
     pub(crate) delete: Option<Key>,
     pub(crate) disks: Vec<(Key, bool)>,
+    /// How often it was reset.
+    pub(crate) resets: u32,
 }
 
 /// Google Compute Engine with one project.
@@ -61,6 +66,8 @@ pub struct Cloud {
     pub journal: Vec<(String, u16)>,
     /// How many instances were created for each label `machinist-machine-uid`.
     pub created: BTreeMap<String, usize>,
+    /// The most instances that lived at one time, for each such label.
+    pub(crate) most_at_once: BTreeMap<String, usize>,
     pub(crate) instances: BTreeMap<Key, Instance>,
     pub(crate) disks: BTreeMap<Key, Value>,
     pub(crate) operations: BTreeMap<Key, Operation>,
@@ -83,6 +90,7 @@ impl Cloud {
             full_zones: BTreeSet::new(),
             journal: Vec::new(),
             created: BTreeMap::new(),
+            most_at_once: BTreeMap::new(),
             instances: BTreeMap::new(),
             disks: BTreeMap::new(),
             operations: BTreeMap::new(),
@@ -179,9 +187,7 @@ impl Cloud {
         let zone = parameter("zone");
         match call.id {
             "instances.insert" => self.insert(call, body),
-            "instances.get" => {
-                self.instance(&zone, &parameter("instance")).map(|instance| instance.resource.clone())
-            }
+            "instances.get" => self.read_instance(&zone, &parameter("instance")),
             "instances.delete" => self.delete_instance(call),
             "instances.reset" | "instances.stop" | "instances.setLabels" => self.change_instance(call, body),
             "instances.list" | "instances.aggregatedList" | "disks.list" | "disks.aggregatedList" => {

@@ -47,9 +47,14 @@ impl Operation {
         }
     }
 
-    /// Whether reads show its effects.
+    /// Whether Google works on it: orders find its instance.
     pub(crate) fn has_begun(&self, now_ms: u64) -> bool {
         self.is_done || now_ms >= self.begin_ms + (self.end_ms - self.begin_ms) / 4
+    }
+
+    /// Whether reads that lag show its effects.
+    pub(crate) fn is_visible(&self, now_ms: u64, lag_ms: u64) -> bool {
+        self.is_done || (self.has_begun(now_ms) && now_ms >= self.begin_ms + lag_ms)
     }
 
     pub(crate) fn resource(&self, cloud: &Cloud) -> Value {

@@ -88,8 +88,13 @@ async fn work(shared: &Shared, head: &Parts, action: &str, body: Bytes) -> Recei
     let mut head = head.clone();
     // The services name themselves in links by it.
     head.headers.remove("accept-encoding");
-    match upstream.forward(&head, target, body).await {
-        Ok(received) => readdressed(shared, &head, lagging(shared, action, received)),
+    match upstream.forward(&head, target, body.clone()).await {
+        Ok(received) => {
+            if received.status.is_success() {
+                shared.ledger().note(action, path, &body, &received.body);
+            }
+            readdressed(shared, &head, lagging(shared, action, received))
+        }
         Err(error) => {
             tracing::warn!(%error, service, "a service did not answer");
             canned(502, "the service did not answer".to_owned(), None)

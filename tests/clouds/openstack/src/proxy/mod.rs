@@ -5,20 +5,23 @@
 //! | `handle` | forwards one request, and applies faults and lag |
 //! | `faults` | injected faults: rules, and the choice of one for a request |
 //! | `journal` | the requests so far |
+//! | `ledger` | the servers that were created through the proxy |
 
 pub(crate) mod faults;
 pub(crate) mod handle;
 pub(crate) mod journal;
+pub(crate) mod ledger;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use faulty_http::{ServerThread, StartError, Upstream, serve};
 
 use faults::Faults;
 use journal::Journal;
+use ledger::Ledger;
 
 const THREADS: usize = 2;
 const REQUEST_LIMIT_BYTES: usize = 4 << 20;
@@ -42,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) faults: Faults,
     pub(crate) journal: Journal,
     pub(crate) lag: Mutex<Lag>,
+    ledger: Mutex<Ledger>,
 }
 
 /// How long reads do not show a server after its create.
@@ -81,7 +85,11 @@ impl Proxy {
 }
 
 impl Shared {
-    pub(crate) fn lag(&self) -> std::sync::MutexGuard<'_, Lag> {
+    pub(crate) fn lag(&self) -> MutexGuard<'_, Lag> {
         self.lag.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,9 +5,17 @@
 //! | `life` | Machines become VMs and Nodes, and leave nothing behind |
 //! | `kills` | a host that is killed at ten moments of creates and at ten of deletions |
 //! | `scene` | a lab with a cloud and its driver |
+//! | `azure` | Azure |
+//! | `gcp` | Google Compute Engine |
 //! | `hcloud` | Hetzner Cloud |
+//! | `lxd` | LXD, whose containers boot and join |
+//! | `openstack` | OpenStack |
 
+mod azure;
+mod gcp;
 mod hcloud;
 mod kills;
 mod life;
+mod lxd;
+mod openstack;
 mod scene;

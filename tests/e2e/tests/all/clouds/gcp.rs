@@ -1,0 +1,17 @@
+//! Tells the stories of a lab on Google Compute Engine.
+
+use e2e::Gcp;
+
+use super::kills::killed;
+use super::life::life;
+
+#[tokio::test]
+async fn machines_become_instances_and_leave_nothing_behind() {
+    life::<Gcp>().await;
+}
+
+#[tokio::test]
+#[ignore = "nightly: two minutes; a host is killed in the simulated cloud on each change"]
+async fn a_host_that_is_killed_at_any_moment_makes_one_instance_for_each_machine() {
+    killed::<Gcp>().await;
+}

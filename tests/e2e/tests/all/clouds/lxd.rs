@@ -1,0 +1,92 @@
+//! Tells the stories of a lab on LXD, whose containers boot and join with kubelets of their own.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use e2e::{Cloud, Lab, LabOptions, Lxd, eventually};
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+use machinist_api::names::labels;
+use tokio::sync::Mutex;
+
+use super::kills::killed;
+use super::scene::{create, install, nothing_left, one_vm_each};
+use crate::scene::{is_gone, is_running, played, turn};
+
+/// One LXD at a time: its containers take memory, disk and a core.
+static ALONE: Mutex<()> = Mutex::const_new(());
+const MANY: usize = 3;
+
+/// The containers are of Debian.
+type Booting = Lxd<true>;
+/// The containers are of one program, and their kubelets are simulated.
+type Small = Lxd<false>;
+
+#[tokio::test]
+#[ignore = "nightly: needs root, Debian's packages lxd and debootstrap, and minutes for images and kubelet"]
+async fn machines_become_containers_that_boot_and_join_and_leave_nothing_behind() {
+    let _alone = ALONE.lock().await;
+    let _turn = turn().await;
+    let cloud = Booting::begin(&simcloud::Config::default()).await.expect("the cloud starts");
+    let lab = Lab::around(cloud, LabOptions::with_real_kubelets()).await.expect("the lab starts");
+    lab.cloud.connect(&lab.plane.server()).await.expect("containers reach the API server");
+    played(lab, async |lab, _| {
+        install(lab).await?;
+        let names = create(lab, "m", MANY).await?;
+        for name in &names {
+            is_running(lab, name).await.with_context(|| format!("{name} does not join"))?;
+        }
+        one_vm_each(lab).await?;
+        each_machine_has_the_node_of_its_container(lab).await?;
+        each_kubelet_got_its_certificate_by_a_token_of_its_own(lab).await?;
+        eventually("no bootstrap token is left", async || {
+            Ok(lab.left_in_target().await?.1.is_empty().then_some(()))
+        })
+        .await?;
+
+        lab.delete_machine("m0").await?;
+        is_gone(lab, "m0").await?;
+        one_vm_each(lab).await?;
+        lab.clear().await?;
+        nothing_left(lab).await
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "nightly: needs root, and Debian's packages lxd and debootstrap"]
+async fn a_host_that_is_killed_at_any_moment_makes_one_container_for_each_machine() {
+    let _alone = ALONE.lock().await;
+    killed::<Small>().await;
+}
+
+/// The kubelet runs in the container, and the Node has the container's name, its id and the labels of the user data.
+async fn each_machine_has_the_node_of_its_container(lab: &Lab<Booting>) -> Result<()> {
+    let live = lab.cloud.live_machines().await?;
+    for machine in lab.machines().list(&ListParams::default()).await? {
+        let uid = machine.uid().unwrap_or_default();
+        let container = live.iter().find(|vm| vm.key == uid).context("a Machine has its container")?;
+        let name = machine.labels().get(labels::NODE).context("a Machine names its Node")?;
+        ensure!(*name == container.id, "the Node of container {} is {name}", container.id);
+        let node = Api::<Node>::all(lab.client.clone()).get(name).await?;
+        let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref());
+        ensure!(id == Some(&container.node_id) && machine.provider_id() == id.map(String::as_str), "{id:?}");
+        let joined = node.labels().get("joined").map(String::as_str);
+        ensure!(joined == Some("by-tls-bootstrap"), "{:?}", node.labels());
+        let unit = lab.cloud.exec(name, &["systemctl", "is-active", "kubelet"]).await?;
+        ensure!(unit.status.success(), "the kubelet in {name} is {}", String::from_utf8_lossy(&unit.stdout));
+    }
+    Ok(())
+}
+
+async fn each_kubelet_got_its_certificate_by_a_token_of_its_own(lab: &Lab<Booting>) -> Result<()> {
+    let requests: Api<CertificateSigningRequest> = Api::all(lab.client.clone());
+    let requests = requests.list(&ListParams::default()).await?;
+    let users: BTreeSet<&str> =
+        requests.iter().filter_map(|request| request.spec.username.as_deref()).collect();
+    ensure!(requests.items.len() == MANY && users.len() == MANY, "{users:?}");
+    ensure!(users.iter().all(|user| user.starts_with("system:bootstrap:")), "{users:?}");
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! Tells the stories of a lab on OpenStack.
+
+use e2e::OpenStack;
+use tokio::sync::Mutex;
+
+use super::kills::killed;
+use super::life::life;
+
+/// One OpenStack at a time: it takes a gigabyte, and a core for half a minute.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+#[tokio::test]
+#[ignore = "nightly: the services of OpenStack, which take minutes to install"]
+async fn machines_become_servers_with_ports_and_leave_nothing_behind() {
+    let _alone = ALONE.lock().await;
+    life::<OpenStack>().await;
+}
+
+#[tokio::test]
+#[ignore = "nightly: the services of OpenStack, which take minutes to install"]
+async fn a_host_that_is_killed_at_any_moment_makes_one_server_with_its_port_for_each_machine() {
+    let _alone = ALONE.lock().await;
+    killed::<OpenStack>().await;
+}
