@@ -1,7 +1,7 @@
 """Makes many VMs at once with a cloud's own library, and removes them: the baseline of the drivers' figures.
 
-The program of a cloud reads its input as JSON from standard input: `count`, `url`, `secret` and `spec`, as the driver of
-that cloud gets them.
+The program of a cloud reads its input as JSON from standard input: `count`, `url`, `secret` and `spec`, as the driver
+of that cloud gets them.
 """
 
 import concurrent.futures

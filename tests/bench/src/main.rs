@@ -6,8 +6,7 @@
 //! | module | content |
 //! | --- | --- |
 //! | `calls` | a driver call in a fresh instance, beside the same work in plain Rust |
-//! | `languages` | the same driver in each language, beside plain Rust |
-//! | `drivers` | the driver of each cloud on its cloud, beside a plain client in that cloud's own library |
+//! | `drivers` | the driver of each cloud on its cloud, and one driver in each language |
 //! | `swaps` | loading and swapping drivers: from the cache, from the compiler, and under calls |
 //! | `attacks` | calls of a driver while another driver attacks |
 //! | `machines` | Machines from create to Running, beside a plain client with as many writes |
@@ -31,7 +30,6 @@ mod drivers;
 mod faults;
 mod idle;
 mod infra;
-mod languages;
 mod machines;
 mod progress;
 mod report;
@@ -143,7 +141,7 @@ async fn measure(options: &Options) -> Result<String> {
         match part {
             Part::Calls => calls::measure().await?.write(&mut page),
             Part::Swaps => swaps::measure().await?.write(&mut page),
-            Part::Languages => languages::measure().await?.write(&mut page),
+            Part::Languages => drivers::languages::measure().await?.write(&mut page),
             Part::Drivers => drivers::measure().await?.write(&mut page),
             Part::Attacks => attacks::measure(&options.attack).await?.write(&mut page),
             Part::Signing => calls::signing::measure().await?.write(&mut page),

@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `subject` | a cloud of these figures: its plain client, its requests |
 //! | `clouds` | the clouds |
+//! | `languages` | one driver in each language, beside plain Rust |
 //! | `life` | Machines from create to Running, and until they are gone |
 //! | `plain` | runs a plain client |
 
 mod clouds;
+pub(crate) mod languages;
 mod life;
 mod plain;
 mod subject;
@@ -22,10 +24,10 @@ use guests::Driver;
 use machinist_plugin_host::RawConfigMap;
 use tokio::net::TcpListener;
 
-use crate::languages::{Memory, loads, memory, start};
 use crate::times::Times;
+use languages::{Memory, loads, memory, start};
 use life::Life;
-use plain::Plain;
+use plain::PlainFigures;
 use subject::Subject;
 
 /// The result for a driver.
@@ -50,7 +52,7 @@ pub(crate) struct DriverFigures {
     pub(crate) cached: Times,
     pub(crate) memory: Memory,
     pub(crate) life: Life,
-    pub(crate) plain: Plain,
+    pub(crate) plain: PlainFigures,
     /// Requests that the API needs at least: for a VM that runs, and for one that is gone.
     pub(crate) fewest: [u32; 2],
 }

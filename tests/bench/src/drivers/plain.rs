@@ -16,7 +16,7 @@ const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/plain");
 
 /// As many VMs as there are Machines, with nothing that watches them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plain {
+pub(crate) struct PlainFigures {
     /// From the first create until all run.
     pub(crate) running: Duration,
     /// From the first delete until all are gone.
@@ -25,20 +25,20 @@ pub(crate) struct Plain {
     pub(crate) requests: u64,
 }
 
-/// What the program prints, in seconds.
+/// The output of the program, in seconds.
 #[derive(Debug, Deserialize)]
 struct Printed {
     running: f64,
     gone: f64,
 }
 
-pub(super) async fn measure<C: Subject>(cloud: &C) -> Result<Plain> {
+pub(super) async fn measure<C: Subject>(cloud: &C) -> Result<PlainFigures> {
     let input = input(cloud)?;
     let before = cloud.requests();
     let certificate = cloud.certificate();
     let printed =
         tokio::task::spawn_blocking(move || run(&C::python()?, C::NAME, &input, &certificate)).await??;
-    Ok(Plain {
+    Ok(PlainFigures {
         running: Duration::try_from_secs_f64(printed.running)?,
         gone: Duration::try_from_secs_f64(printed.gone)?,
         requests: cloud.requests() - before,

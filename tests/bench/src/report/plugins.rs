@@ -7,7 +7,7 @@ use super::{Page, Report, float, micros, millis, seconds, secs};
 use crate::attacks::{AttackFigures, BLOCKS_A_RUN, CALLS_A_BLOCK, PAUSE_OF_CALLS, RUNS};
 use crate::calls::signing::SigningFigures;
 use crate::calls::{CallFigures, Pair};
-use crate::languages::{LanguageFigures, LanguageOutcome};
+use crate::drivers::languages::{LanguageFigures, LanguageOutcome};
 use crate::swaps::{Load, SwapFigures, SwapsUnderLoad};
 
 /// Largest ratio of 99th percentiles that other drivers may notice of an attack.

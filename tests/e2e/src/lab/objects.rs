@@ -37,8 +37,8 @@ impl<C: Cloud> Lab<C> {
         self.plugin_state(C::NAME, "Ready").await
     }
 
-    /// Creates a plugin's ConfigMap, or replaces the one that is there. A component that is larger than a ConfigMap comes
-    /// in parts.
+    /// Creates a plugin's ConfigMap, or replaces the one that is there. A component that is larger than a ConfigMap
+    /// comes in parts.
     pub async fn put_plugin(&self, map: &ConfigMap) -> Result<()> {
         for map in manifests::parts::in_parts(map) {
             self.put_config_map(&map).await?;
