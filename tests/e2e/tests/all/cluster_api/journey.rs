@@ -17,7 +17,12 @@ use crate::scene::{SIM, turn};
 
 #[tokio::test]
 async fn a_workload_cluster_is_made_scaled_rolled_and_deleted() {
-    managed::<Sim>(options(), async |lab, _, host| life(lab, host, 6).await).await;
+    workload_cluster_on::<Sim>().await;
+}
+
+/// The whole life of a workload cluster whose machines are of this cloud.
+pub(crate) async fn workload_cluster_on<C: Cloud>() {
+    managed::<C>(options(), async |lab, _, host| life(lab, host, 6).await).await;
 }
 
 /// As in production: the Nodes join an API server that neither core's objects nor the host are on.

@@ -44,3 +44,5 @@ mod played_core;
 mod resilience;
 mod scene;
 mod tree;
+
+pub(crate) use journey::workload_cluster_on;
