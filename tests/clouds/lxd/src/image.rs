@@ -28,7 +28,11 @@ impl Images {
     /// Any number of processes may call this at the same time; one of them builds. Nothing is downloaded when they are
     /// there. Blocks.
     pub fn prepare() -> anyhow::Result<Self> {
-        Self::prepare_in(&cache::root()?, RECIPE)
+        let cache = cache::root()?;
+        if !Self::of(&cache, RECIPE).mark().is_file() {
+            tools::for_building()?;
+        }
+        Self::prepare_in(&cache, RECIPE)
     }
 
     /// Returns the images that the cache has. Without them the error names the command that builds them.
@@ -86,7 +90,6 @@ impl Images {
 }
 
 fn build(folder: &Path, recipe: &str) -> anyhow::Result<()> {
-    tools::for_building()?;
     let started = Instant::now();
     eprintln!("building images of Debian into {}, two minutes the first time", folder.display());
     let script = folder.join("image.sh");
