@@ -90,7 +90,21 @@ async fn the_driver_of_ec2_does_what_it_did() {
     }
 }
 
-/// The test above fails for a driver that does otherwise: here for another one.
+/// The end-to-end tests `clouds` record them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_drivers_of_other_clouds_do_what_they_did() {
+    for driver in ["gcp", "hcloud"] {
+        let changes = changes(driver).await;
+        assert!(changes.is_empty(), "{changes}");
+        let all = read_recordings(&beside(driver)).expect("recordings");
+        for operation in ["CreateMachine", "GetMachineStatus", "DeleteMachine", "ValidateClass"] {
+            let is_there = all.iter().any(|(_, recording)| recording.operation == operation);
+            assert!(is_there, "{driver}: no {operation} is recorded");
+        }
+    }
+}
+
+/// The test of EC2 fails for a driver that does otherwise: here for another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_answer_of_ec2_is_a_difference() {
     let all = read_recordings(&beside("aws")).expect("recordings");

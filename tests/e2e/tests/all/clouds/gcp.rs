@@ -4,11 +4,12 @@ use e2e::Gcp;
 
 use super::kills::killed;
 use super::life::life;
+use super::recordings::replays;
 use crate::cluster_api::workload_cluster_on;
 
 #[tokio::test]
 async fn machines_become_instances_and_leave_nothing_behind() {
-    life::<Gcp>().await;
+    replays::<Gcp>(&life::<Gcp>().await).await;
 }
 
 #[tokio::test]

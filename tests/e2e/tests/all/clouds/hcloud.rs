@@ -4,11 +4,12 @@ use e2e::Hcloud;
 
 use super::kills::killed;
 use super::life::life;
+use super::recordings::replays;
 use crate::cluster_api::workload_cluster_on;
 
 #[tokio::test]
 async fn machines_become_servers_and_leave_nothing_behind() {
-    life::<Hcloud>().await;
+    replays::<Hcloud>(&life::<Hcloud>().await).await;
 }
 
 #[tokio::test]

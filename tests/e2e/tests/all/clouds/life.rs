@@ -5,14 +5,19 @@ use e2e::{Cloud, Lab};
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt};
 use machinist_api::names::labels;
+use tempfile::TempDir;
 
 use super::scene::{create, install, lab, nothing_left, one_vm_each};
-use crate::scene::{is_gone, is_running, played, turn};
+use crate::scene::{hosted, is_gone, is_running, turn};
 
-/// Three Machines, of which one goes before the others.
-pub(super) async fn life<C: Cloud>() {
+/// Three Machines, of which one goes before the others. The driver's calls are recorded in
+/// the folder that is returned.
+pub(super) async fn life<C: Cloud>() -> TempDir {
     let _turn = turn().await;
-    played(lab::<C>().await, async |lab, _| {
+    let lab = &lab::<C>().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = format!("--record={}", folder.path().join("recordings").display());
+    hosted(&lab.host_options().with(&[record]), async |_| {
         install(lab).await?;
         let names = create(lab, "m", 3).await?;
         for name in &names {
@@ -27,6 +32,7 @@ pub(super) async fn life<C: Cloud>() {
         nothing_left(lab).await
     })
     .await;
+    folder
 }
 
 /// A Machine names its VM, and its Node names it as the cloud's own controller does.

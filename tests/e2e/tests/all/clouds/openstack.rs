@@ -13,7 +13,7 @@ static ALONE: Mutex<()> = Mutex::const_new(());
 #[ignore = "nightly: the services of OpenStack, which take minutes to install"]
 async fn machines_become_servers_with_ports_and_leave_nothing_behind() {
     let _alone = ALONE.lock().await;
-    life::<OpenStack>().await;
+    let _recordings = life::<OpenStack>().await;
 }
 
 #[tokio::test]
