@@ -63,3 +63,16 @@ pub(crate) async fn unhurried_report_of(options: impl Fn() -> Options) -> Report
     }
     first
 }
+
+/// A driver passes all checks that apply, against a cloud that runs. `admin` is for the profile's `{admin}`.
+pub(crate) async fn passes(component: Vec<u8>, profile: &str, cloud: String, admin: Option<String>) {
+    let report = unhurried_report_of(|| {
+        let mut options = options(component.clone(), profile);
+        options.cloud = Some(cloud.clone());
+        options.admin.clone_from(&admin);
+        options
+    })
+    .await;
+    println!("{}", report.text());
+    assert_eq!(report.failures(), Vec::<String>::new(), "{}", report.text());
+}

@@ -3,7 +3,7 @@
 use ::lxd::{Lxd, Options};
 use guests::Driver;
 
-use crate::harness::{file, options, unhurried_report_of};
+use crate::harness::{file, passes};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "nightly: needs root, and Debian's packages lxd and debootstrap"]
@@ -11,13 +11,5 @@ async fn the_driver_of_lxd_passes_all_checks_that_apply() {
     let cloud = Lxd::start_prepared(Options::default()).await.expect("the cloud starts");
     let component = Driver::JavaScript { folder: "plugins/lxd" }.build().expect("the driver builds");
     let profile = file("plugins/lxd/conformance.yaml");
-    let report = unhurried_report_of(|| {
-        let mut options = options(component.clone(), &profile);
-        options.cloud = Some(cloud.url());
-        options.admin = Some(cloud.admin_url());
-        options
-    })
-    .await;
-    println!("{}", report.text());
-    assert_eq!(report.failures(), Vec::<String>::new(), "{}", report.text());
+    passes(component, &profile, cloud.url(), Some(cloud.admin_url())).await;
 }

@@ -3,7 +3,7 @@
 use ::openstack::{Openstack, Options};
 use guests::Driver;
 
-use crate::harness::{file, options, unhurried_report_of};
+use crate::harness::{file, passes};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "nightly: the services of OpenStack, which take minutes to install"]
@@ -11,15 +11,7 @@ async fn the_driver_of_openstack_passes_all_checks_that_apply() {
     let cloud = Openstack::start_prepared(Options::default()).await.expect("the cloud starts");
     let component = Driver::Go { folder: "plugins/openstack" }.build().expect("the driver builds");
     let profile = filled_profile(&cloud);
-    let report = unhurried_report_of(|| {
-        let mut options = options(component.clone(), &profile);
-        options.cloud = Some(cloud.url());
-        options.admin = Some(cloud.admin_url());
-        options
-    })
-    .await;
-    println!("{}", report.text());
-    assert_eq!(report.failures(), Vec::<String>::new(), "{}", report.text());
+    passes(component, &profile, cloud.url(), Some(cloud.admin_url())).await;
 }
 
 /// The driver's profile with the ids of this cloud.

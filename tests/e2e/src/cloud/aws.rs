@@ -62,7 +62,7 @@ impl Deref for Aws {
 impl Cloud for Aws {
     const NAME: &'static str = "aws";
     const DRIVER: Driver = Driver::Rust { package: "aws-driver", version: "AWS_DRIVER_VERSION" };
-    const LARGE: (&'static str, &'static str) = ("machineType", "m5.xlarge");
+    const LARGE: (&'static str, &'static str) = ("/machineType", "m5.xlarge");
     const PROVIDER_ID: &'static str = "aws:///{{ v1.availability_zone }}/{{ v1.instance_id }}";
 
     async fn begin(_settings: &simcloud::Config) -> Result<Self> {

@@ -12,7 +12,6 @@ use guests::Driver;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinist_api::MachineClass;
 use nodesim::{Address, Polled, PolledSource, Vm, VmSource};
-use serde_json::Value;
 
 use super::{Cloud, LiveVm, Made};
 use crate::manifests::azure;
@@ -83,8 +82,7 @@ fn node_id(live: &VirtualMachine) -> String {
 impl Cloud for Azure {
     const NAME: &'static str = "azure";
     const DRIVER: Driver = Driver::Rust { package: "azure-driver", version: "AZURE_DRIVER_VERSION" };
-    /// The field is below `properties.hardwareProfile`.
-    const LARGE: (&'static str, &'static str) = ("vmSize", "Standard_D4s_v5");
+    const LARGE: (&'static str, &'static str) = ("/properties/hardwareProfile/vmSize", "Standard_D4s_v5");
     /// The user knows subscription and resource group.
     const PROVIDER_ID: &'static str = "azure:///subscriptions/sub-1/resourceGroups/nodes/providers/Microsoft.Compute/virtualMachines/{{ v1.local_hostname }}";
 
@@ -108,16 +106,6 @@ impl Cloud for Azure {
 
     fn class(&self, name: &str, secret: &str) -> MachineClass {
         azure::class(name, secret, &self.cloud().options)
-    }
-
-    fn large_class(&self, name: &str, secret: &str) -> MachineClass {
-        let (field, value) = Self::LARGE;
-        let mut class = self.class(name, secret);
-        let spec = class.provider_spec.as_mut();
-        if let Some(hardware) = spec.and_then(|spec| spec.pointer_mut("/properties/hardwareProfile")) {
-            hardware[field] = Value::from(value);
-        }
-        class
     }
 
     fn failure_domains(&self) -> Vec<String> {

@@ -90,7 +90,7 @@ fn place(instance: &LiveInstance) -> String {
 impl Cloud for Gcp {
     const NAME: &'static str = "gcp";
     const DRIVER: Driver = Driver::Rust { package: "gcp-driver", version: "GCP_DRIVER_VERSION" };
-    const LARGE: (&'static str, &'static str) = ("machineType", "n2-standard-4");
+    const LARGE: (&'static str, &'static str) = ("/machineType", "n2-standard-4");
     /// No variable of cloud-init has the project, which the user knows.
     const PROVIDER_ID: &'static str =
         "gce://machinist-lab/{{ v1.availability_zone }}/{{ v1.local_hostname }}";

@@ -76,7 +76,7 @@ fn node_id(server: &LiveServer) -> String {
 impl Cloud for Hcloud {
     const NAME: &'static str = "hcloud";
     const DRIVER: Driver = Driver::Go { folder: "plugins/hcloud" };
-    const LARGE: (&'static str, &'static str) = ("serverType", "cx33");
+    const LARGE: (&'static str, &'static str) = ("/serverType", "cx33");
     const PROVIDER_ID: &'static str = "hcloud://{{ v1.instance_id }}";
 
     async fn begin(_settings: &simcloud::Config) -> Result<Self> {

@@ -13,7 +13,6 @@ use guests::Driver;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinist_api::MachineClass;
 use nodesim::{Address, Polled, PolledSource, Vm, VmSource};
-use serde_json::Value;
 
 use super::{Cloud, LiveVm, Made};
 use crate::manifests::lxd;
@@ -91,8 +90,7 @@ fn node_id(instance: &LiveInstance) -> String {
 impl<const BOOTS: bool> Cloud for Lxd<BOOTS> {
     const NAME: &'static str = "lxd";
     const DRIVER: Driver = Driver::JavaScript { folder: "plugins/lxd" };
-    /// The field is below `config`.
-    const LARGE: (&'static str, &'static str) = ("limits.memory", "1GiB");
+    const LARGE: (&'static str, &'static str) = ("/config/limits.memory", "1GiB");
     const PROVIDER_ID: &'static str = "lxd:///default/{{ v1.instance_id }}";
     const BOOTS: bool = BOOTS;
 
@@ -126,16 +124,6 @@ impl<const BOOTS: bool> Cloud for Lxd<BOOTS> {
 
     fn class(&self, name: &str, secret: &str) -> MachineClass {
         lxd::class(name, secret, if BOOTS { DEBIAN } else { SMALL })
-    }
-
-    fn large_class(&self, name: &str, secret: &str) -> MachineClass {
-        let (field, value) = Self::LARGE;
-        let mut class = self.class(name, secret);
-        let spec = class.provider_spec.as_mut();
-        if let Some(config) = spec.and_then(|spec| spec.pointer_mut("/config")) {
-            config[field] = Value::from(value);
-        }
-        class
     }
 
     /// One alone: this LXD is a cluster of one member.

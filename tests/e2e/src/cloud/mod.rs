@@ -62,7 +62,7 @@ pub trait Cloud: Send + Sync + 'static {
     const NAME: &'static str;
     /// The driver whose plugin a lab pushes.
     const DRIVER: Driver;
-    /// A field of its classes and a value of it that makes larger VMs.
+    /// A field of its classes, as a JSON pointer, and a value of it that makes larger VMs.
     const LARGE: (&'static str, &'static str);
     /// The provider id of a Node, as a template of cloud-init: the user data of real kubelets has it.
     const PROVIDER_ID: &'static str;
@@ -93,12 +93,15 @@ pub trait Cloud: Send + Sync + 'static {
 
     /// A class of larger VMs.
     fn large_class(&self, name: &str, secret: &str) -> MachineClass {
-        let (field, value) = Self::LARGE;
         let mut class = self.class(name, secret);
-        if let Some(Value::Object(spec)) = &mut class.provider_spec {
-            spec.insert(field.to_owned(), value.into());
-        }
+        class.provider_spec.as_mut().map(Self::enlarge);
         class
+    }
+
+    /// Turns the specification of a class into that of larger VMs.
+    fn enlarge(spec: &mut Value) {
+        let (field, value) = Self::LARGE;
+        *spec.pointer_mut(field).expect("each class has the field that LARGE names") = value.into();
     }
 
     /// The specification of VMs that can be in each of the failure domains.
@@ -106,7 +109,7 @@ pub trait Cloud: Send + Sync + 'static {
         self.class("small", Self::NAME).provider_spec.unwrap_or_default()
     }
 
-    /// Names of failure domains, at least two.
+    /// Names of failure domains: two or more where the cloud has so many.
     fn failure_domains(&self) -> Vec<String>;
 
     /// The host's name for the cluster; by default the host finds a name itself.

@@ -14,7 +14,6 @@ use guests::Driver;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinist_api::MachineClass;
 use nodesim::{Address, Polled, PolledSource, Vm, VmSource};
-use serde_json::Value;
 
 use super::{Cloud, LiveVm, Made};
 use crate::manifests::openstack;
@@ -90,8 +89,7 @@ fn node_id(server: &str) -> String {
 impl Cloud for OpenStack {
     const NAME: &'static str = "openstack";
     const DRIVER: Driver = Driver::Go { folder: "plugins/openstack" };
-    /// The field is below `spec`.
-    const LARGE: (&'static str, &'static str) = ("flavorName", "m1.medium");
+    const LARGE: (&'static str, &'static str) = ("/spec/flavorName", "m1.medium");
     const PROVIDER_ID: &'static str = "openstack:///{{ v1.instance_id }}";
 
     async fn begin(_settings: &simcloud::Config) -> Result<Self> {
@@ -112,16 +110,6 @@ impl Cloud for OpenStack {
 
     fn class(&self, name: &str, secret: &str) -> MachineClass {
         openstack::class(name, secret, self.0.facts())
-    }
-
-    fn large_class(&self, name: &str, secret: &str) -> MachineClass {
-        let (field, value) = Self::LARGE;
-        let mut class = self.class(name, secret);
-        let spec = class.provider_spec.as_mut();
-        if let Some(inner) = spec.and_then(|spec| spec.pointer_mut("/spec")) {
-            inner[field] = Value::from(value);
-        }
-        class
     }
 
     /// One alone: this OpenStack has one compute host.

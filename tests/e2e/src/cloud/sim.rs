@@ -19,7 +19,7 @@ const UID_TAG: &str = "machine-uid";
 impl Cloud for simcloud::Server {
     const NAME: &'static str = "sim";
     const DRIVER: Driver = Driver::Rust { package: "sim-driver", version: "SIM_DRIVER_VERSION" };
-    const LARGE: (&'static str, &'static str) = ("type", "sim.large");
+    const LARGE: (&'static str, &'static str) = ("/type", "sim.large");
     const PROVIDER_ID: &'static str = "sim:///{{ v1.availability_zone }}/{{ v1.instance_id }}";
 
     async fn begin(settings: &simcloud::Config) -> Result<Self> {

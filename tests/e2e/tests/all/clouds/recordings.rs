@@ -12,6 +12,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::Command;
 
+use crate::plugins::record::files;
+
 /// Set: what was recorded replaces the recordings beside the driver.
 const RECORD_AGAIN: &str = "MACHINIST_RECORD_ANEW";
 /// So many calls of each operation are kept beside the driver.
@@ -54,6 +56,7 @@ fn record_again(from: &Path, to: &Path) -> Result<()> {
     let _absent = fs::remove_dir_all(to);
     fs::create_dir_all(to)?;
     let mut kept: BTreeMap<String, usize> = BTreeMap::new();
+    // Names begin with the time.
     for path in files(from)? {
         let text = fs::read_to_string(&path)?;
         let recording: Value = serde_json::from_str(&text)?;
@@ -66,15 +69,4 @@ fn record_again(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// All files below a folder, by name: names begin with the time.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("{} is not there", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() { all.extend(files(&path)?) } else { all.push(path) }
-    }
-    all.sort();
-    Ok(all)
 }

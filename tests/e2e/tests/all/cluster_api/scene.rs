@@ -10,7 +10,6 @@ use e2e::{Cloud, Host, Lab, LabOptions};
 use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams};
 use machinist_api::infrastructure::names::annotations;
-use serde_json::{Value, json};
 
 use crate::scene::{hosted, turn};
 
@@ -91,9 +90,8 @@ pub(super) async fn put_basics(lab: &Lab) -> Result<()> {
 
 /// Creates the template `large`, with VMs of another size than `small`.
 pub(super) async fn put_large_template<C: Cloud>(lab: &Lab<C>) -> Result<()> {
-    let (field, value) = C::LARGE;
-    let mut spec: Value = lab.cloud.specification();
-    spec[field] = json!(value);
+    let mut spec = lab.cloud.specification();
+    C::enlarge(&mut spec);
     let template = objects::machine_template(TEAM, "large", &provider(&lab.cloud)?, &spec);
     lab.plane.apply(&template.to_string()).await?;
     Ok(())

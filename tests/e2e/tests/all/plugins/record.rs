@@ -32,8 +32,8 @@ fn calls(output: &Output) -> Result<Vec<Value>> {
         .with_context(|| format!("no JSON: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// All files below a folder.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+/// All files below a folder, by name.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("{} is not there", folder.display()))? {
         let path = entry?.path();
