@@ -212,3 +212,15 @@ func TestTheSchemaHasTheFieldsThatTheDriverReads(test *testing.T) {
 		}
 	}
 }
+
+func TestATextThatIsNoLabelGetsOneOfItsOwn(t *testing.T) {
+	for text, start := range map[string]string{"c1": "c1", "team/shop": "team-shop.", "/": "", strings.Repeat("x", 64): "xxxxxxxx"} {
+		label := Label(text)
+		if !IsLabelValue(label) || !strings.HasPrefix(label, start) {
+			t.Errorf("%q: %q", text, label)
+		}
+	}
+	if Label("team/shop") == Label("team-shop") || Label("team/shop") == Label("team.shop/") {
+		t.Error("two clusters have one label")
+	}
+}

@@ -96,7 +96,7 @@ func (of machines) floatingIPsOf(request driver.Request, marks marks, uids []str
 	take := func(addresses ...*hcloud.FloatingIP) {
 		for _, address := range addresses {
 			// Hetzner filters; an address that passes wrongly is still not ours.
-			isOurs := address.Labels[clusterLabel] == marks.cluster && slices.Contains(uids, address.Labels[uidLabel])
+			isOurs := address.Labels[clusterLabel] == marks.label && slices.Contains(uids, address.Labels[uidLabel])
 			if isOurs || marks.adoptsFloatingIP(address) {
 				all = append(all, address)
 			}

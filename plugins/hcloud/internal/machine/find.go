@@ -8,6 +8,7 @@ import (
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 
 	"github.com/machinist-dev/machinist/plugins/hcloud/internal/api"
+	"github.com/machinist-dev/machinist/plugins/hcloud/internal/class"
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
@@ -16,6 +17,8 @@ type machines struct {
 	host    *driver.Host
 	cloud   *api.Cloud
 	cluster string
+	// The value of the label that means this cluster.
+	label string
 	// The label of machine-controller-manager's servers that this cluster adopts; empty for none.
 	adopted string
 }
@@ -25,7 +28,7 @@ func machinesOf(host *driver.Host, cluster string) (machines, error) {
 	if err != nil {
 		return machines{}, err
 	}
-	return machines{host, cloud, cluster, cloud.Settings.Adopt[cluster]}, nil
+	return machines{host, cloud, cluster, class.Label(cluster), cloud.Settings.Adopt[cluster]}, nil
 }
 
 // The result of a look at the Machine's id.

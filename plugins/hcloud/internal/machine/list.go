@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/machinist-dev/machinist/plugins/hcloud/internal/class"
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
@@ -17,8 +16,8 @@ const (
 
 // Returns one page. A token has the number of Hetzner's page.
 func (of machines) list(token string) (driver.Page, error) {
-	marks := marks{cluster: of.cluster, adopted: of.adopted}
-	if !class.IsLabelValue(of.cluster) || of.cluster == "" {
+	marks := marks{cluster: of.cluster, label: of.label, adopted: of.adopted}
+	if of.cluster == "" {
 		return driver.Page{}, marks.check()
 	}
 	part, page := markedPart, 1
@@ -43,7 +42,7 @@ func (of machines) list(token string) (driver.Page, error) {
 }
 
 func (of machines) page(marks marks, part string, number int) (driver.Page, error) {
-	selector := clusterLabel + "==" + of.cluster
+	selector := clusterLabel + "==" + of.label
 	if part == adoptedPart {
 		selector = mcmClusterLabel + "==" + of.adopted + "," + mcmRoleLabel + "==" + role + ",!" + clusterLabel
 	}
@@ -55,7 +54,7 @@ func (of machines) page(marks marks, part string, number int) (driver.Page, erro
 	for _, server := range servers {
 		cluster, isMarked := server.Labels[clusterLabel]
 		// Hetzner filters; a server that passes wrongly is still not ours.
-		isOurs := isMarked && cluster == of.cluster
+		isOurs := isMarked && cluster == of.label
 		if part == adoptedPart {
 			isOurs = !isMarked && marks.adopts(server.Labels)
 		}

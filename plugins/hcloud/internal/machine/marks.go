@@ -42,12 +42,14 @@ const (
 // The marks of one Machine's server.
 type marks struct {
 	cluster, uid, name string
+	// The value of the label that means this cluster.
+	label string
 	// The label of machine-controller-manager's servers that this cluster adopts; empty for none.
 	adopted string
 }
 
 func (of machines) marksOf(request driver.Request) marks {
-	return marks{of.cluster, request.Machine.UID, request.Machine.Name, of.adopted}
+	return marks{of.cluster, request.Machine.UID, request.Machine.Name, of.label, of.adopted}
 }
 
 // Returns the owner of a server. An id and a name prove nothing alone, since anyone who can write Machines writes them.
@@ -55,7 +57,7 @@ func (of machines) marksOf(request driver.Request) marks {
 func (of marks) ownerOf(server *hcloud.Server) owner {
 	cluster, isMarked := server.Labels[clusterLabel]
 	switch {
-	case isMarked && cluster != of.cluster:
+	case isMarked && cluster != of.label:
 		return otherCluster
 	case isMarked && (server.Labels[uidLabel] == of.uid || server.Name == of.name):
 		return own
@@ -75,7 +77,7 @@ func (of marks) adopts(labels map[string]string) bool {
 
 // Reports whether the Machine's uid is on it, with this cluster's mark.
 func (of marks) areOn(labels map[string]string) bool {
-	return labels[clusterLabel] == of.cluster && labels[uidLabel] == of.uid
+	return labels[clusterLabel] == of.label && labels[uidLabel] == of.uid
 }
 
 // Reports whether an adopted server lacks the marks.
@@ -89,7 +91,7 @@ func (of marks) with(labels map[string]string) map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
-	all[clusterLabel], all[uidLabel] = of.cluster, of.uid
+	all[clusterLabel], all[uidLabel] = of.label, of.uid
 	return all
 }
 
@@ -110,14 +112,13 @@ func (of marks) ofFloatingIP(spec class.Spec) map[string]string {
 
 // Returns the selector of the Machine's servers and Floating IPs.
 func (of marks) selector() string {
-	return clusterLabel + "==" + of.cluster + "," + uidLabel + "==" + of.uid
+	return clusterLabel + "==" + of.label + "," + uidLabel + "==" + of.uid
 }
 
-// A mark that is no value of a label could be neither set nor looked for.
+// An empty mark would mean every cluster, and a uid that is no value of a label could be neither set nor looked for.
 func (of marks) check() error {
-	if !class.IsLabelValue(of.cluster) || of.cluster == "" {
-		return driver.Failed(driver.FailedPrecondition, fmt.Sprintf("the cluster's mark %q is no value of a label of Hetzner: start the "+
-			"host with a --cluster-id of at most 63 letters, digits, '-', '_' and '.'", driver.Quoted(of.cluster)))
+	if of.cluster == "" {
+		return driver.Failed(driver.FailedPrecondition, "the cluster has no mark: start the host with a --cluster-id")
 	}
 	if !class.IsLabelValue(of.uid) || of.uid == "" {
 		return driver.Invalid(fmt.Sprintf("the Machine's uid %q is no value of a label of Hetzner", driver.Quoted(of.uid)))

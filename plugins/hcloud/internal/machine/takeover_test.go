@@ -1,9 +1,11 @@
 package machine
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/machinist-dev/machinist/plugins/hcloud/internal/class"
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
@@ -155,18 +157,40 @@ func TestAdoptedServersAreListedAfterThoseWithMarks(test *testing.T) {
 	fixture.check(last.Next == "", last)
 }
 
-func TestAttackAMarkThatIsNoLabelIsRefusedBeforeAnyRequest(test *testing.T) {
-	for _, cluster := range []string{"", "a,b", "c1,!machinist.dev/machine-uid", "a b", strings.Repeat("a", 64)} {
+func TestAClusterWithoutAMarkIsRefusedBeforeAnyRequest(test *testing.T) {
+	fixture := newFixture(test)
+	asked := request(1, nil)
+	asked.Cluster = ""
+	for _, err := range []error{
+		second(fixture.driver.Create(asked)), second(fixture.driver.GetStatus(asked)), second(fixture.driver.Delete(asked)),
+		second(fixture.driver.List(asked.Class, "", "")), fixture.driver.Reboot(asked),
+	} {
+		fixture.check(strings.Contains(fixture.fails(driver.FailedPrecondition, err).Message, "--cluster-id"))
+	}
+	fixture.check(len(fixture.requests()) == 0)
+}
+
+func TestAttackAMarkThatIsNoLabelChangesNoSelector(test *testing.T) {
+	for _, cluster := range []string{"team/shop", "a,b", "c1,!machinist.dev/machine-uid", "a b", strings.Repeat("a", 64)} {
 		fixture := newFixture(test)
-		asked := request(1, nil)
-		asked.Cluster = cluster
-		for _, err := range []error{
-			second(fixture.driver.Create(asked)), second(fixture.driver.GetStatus(asked)), second(fixture.driver.Delete(asked)),
-			second(fixture.driver.List(asked.Class, cluster, "")), fixture.driver.Reboot(asked),
-		} {
-			fixture.check(strings.Contains(fixture.fails(driver.FailedPrecondition, err).Message, "--cluster-id"))
+		of := func(cluster string) driver.Request {
+			asked := request(1, nil)
+			asked.Cluster = cluster
+			return asked
 		}
-		fixture.check(len(fixture.requests()) == 0)
+		_, err := fixture.driver.Create(of(cluster))
+		fixture.ok(err)
+		for _, request := range fixture.host.Sent {
+			parsed, err := url.Parse(request.URL)
+			fixture.ok(err)
+			selector := parsed.Query().Get("label_selector")
+			fixture.check(selector == "" || strings.HasPrefix(selector, clusterLabel+"=="+class.Label(cluster)+","), selector)
+		}
+		ours, err := fixture.driver.List(request(1, nil).Class, cluster, "")
+		fixture.ok(err)
+		theirs, err := fixture.driver.List(request(1, nil).Class, "c1", "")
+		fixture.ok(err)
+		fixture.check(len(ours.Machines) == 1 && len(theirs.Machines) == 0, cluster)
 	}
 }
 
