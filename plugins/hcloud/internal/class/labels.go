@@ -18,8 +18,8 @@ func IsLabelValue(text string) bool {
 	return text == "" || isName(text)
 }
 
-// Label returns the label's value for a text: the text, or, if Hetzner does not accept it, its letters and digits as far
-// as there is room, and a digest. Cluster API's clusters have such marks: their namespace, a slash, and their name.
+// Label returns the label's value for a text: the text, or, if Hetzner does not accept it, its letters and digits as
+// far as there is room, and a digest. Cluster API's clusters have such marks: their namespace, a slash, and their name.
 func Label(text string) string {
 	if IsLabelValue(text) {
 		return text
