@@ -6,7 +6,8 @@ use anyhow::Result;
 use control_plane::process_usage;
 use e2e::{Lab, LabOptions};
 
-use crate::drains::still;
+use crate::drains::still_requests;
+use crate::machines::requests::Requests;
 use crate::machines::{Follow, Goal, create, requests, start_host, stop};
 
 /// Leases at each of these, the Node's status at each fifth: every five minutes, as kubelets do.
@@ -22,10 +23,13 @@ const PREFIX: &str = "idle";
 pub(crate) struct IdleFigures {
     pub(crate) machines: usize,
     pub(crate) time: Duration,
-    /// Beside those of Leases.
-    pub(crate) requests_a_second: f64,
+    pub(crate) requests: Requests,
     pub(crate) cpu_share: f64,
     pub(crate) rss_bytes: u64,
+    /// Of these, those that the kernel cannot reclaim.
+    pub(crate) private_bytes: u64,
+    /// Before the first Machine.
+    pub(crate) private_bytes_before: u64,
 }
 
 pub(crate) async fn measure(machines: usize) -> Result<IdleFigures> {
@@ -36,6 +40,7 @@ pub(crate) async fn measure(machines: usize) -> Result<IdleFigures> {
     let lab = Lab::start(options).await?;
     let host = start_host(&lab).await?;
     lab.install_driver(&driver).await?;
+    let private_bytes_before = process_usage(host.pid())?.anonymous_bytes;
     eprintln!("{machines} Machines that run");
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, machines);
     create(&lab, PREFIX, machines).await?;
@@ -44,8 +49,16 @@ pub(crate) async fn measure(machines: usize) -> Result<IdleFigures> {
     tokio::time::sleep(JOINED).await;
     requests::when_idle(&host).await?;
     eprintln!("nothing, for {STILL:?}");
-    let (requests_a_second, cpu_share) = still(&host, STILL).await?;
-    let rss_bytes = process_usage(host.pid())?.rss_bytes;
+    let (requests, cpu_share) = still_requests(&host, STILL).await?;
+    let usage = process_usage(host.pid())?;
     stop(host).await?;
-    Ok(IdleFigures { machines, time: STILL, requests_a_second, cpu_share, rss_bytes })
+    Ok(IdleFigures {
+        machines,
+        time: STILL,
+        requests,
+        cpu_share,
+        rss_bytes: usage.rss_bytes,
+        private_bytes: usage.anonymous_bytes,
+        private_bytes_before,
+    })
 }

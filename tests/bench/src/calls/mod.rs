@@ -33,6 +33,11 @@ const WARM_UP: usize = 500;
 const ROUNDS: usize = 10_000;
 /// Of what takes milliseconds.
 const LONG_ROUNDS: usize = 300;
+/// The host counts a driver as in use for one second after a call, and a driver that uses more than its share of the
+/// processor begins at low priority while another one is in use.
+const ALONE_AFTER: Duration = Duration::from_millis(1_500);
+/// Between two calls of the other driver, in rounds.
+const OTHER_EVERY: usize = 1_000;
 /// Callers at the same time, for calls a second.
 const CALLERS: usize = 64;
 const CALLS_A_CALLER: usize = 150;
@@ -70,6 +75,8 @@ pub(crate) struct CallFigures {
 enum Kind {
     /// With the least work in it: a text that is JSON.
     Empty,
+    /// The same while another driver is in use, so that the call begins at low priority.
+    EmptyBesideAnother,
     /// With secrets, grants and an answer that is a VM.
     WithoutNetwork,
     /// With one HTTP request.
@@ -84,6 +91,7 @@ impl Kind {
     fn what(self) -> &'static str {
         match self {
             Self::Empty => "an empty call (`validate-class`)",
+            Self::EmptyBesideAnother => "the same, of the busiest driver of two: at low priority",
             Self::WithoutNetwork => "a call about a machine without a request (`get-status`)",
             Self::WithRequest => "a call with one HTTP request (`get-status`)",
             Self::WithLongAnswer => "a call with one answer of 1 MiB, searched for secrets (`get-status`)",
@@ -94,7 +102,7 @@ impl Kind {
     fn aim(self) -> Option<Duration> {
         match self {
             Self::Empty => Some(Duration::from_micros(60)),
-            Self::WithoutNetwork | Self::WithLongAnswer | Self::Policy => None,
+            Self::EmptyBesideAnother | Self::WithoutNetwork | Self::WithLongAnswer | Self::Policy => None,
             Self::WithRequest => Some(Duration::from_micros(250)),
         }
     }
@@ -102,7 +110,11 @@ impl Kind {
     fn rounds(self) -> usize {
         match self {
             Self::WithLongAnswer => LONG_ROUNDS,
-            Self::Empty | Self::WithoutNetwork | Self::WithRequest | Self::Policy => ROUNDS,
+            Self::Empty
+            | Self::EmptyBesideAnother
+            | Self::WithoutNetwork
+            | Self::WithRequest
+            | Self::Policy => ROUNDS,
         }
     }
 }
@@ -120,7 +132,9 @@ struct Ways {
 impl Ways {
     async fn sandboxed(&self, kind: Kind) -> Result<()> {
         match kind {
-            Kind::Empty => drop(black_box(self.host.validate_class(self.plain.class.clone()).await?)),
+            Kind::Empty | Kind::EmptyBesideAnother => {
+                drop(black_box(self.host.validate_class(self.plain.class.clone()).await?));
+            }
             Kind::WithoutNetwork => drop(black_box(self.host.get_status(self.plain.clone()).await?)),
             Kind::WithRequest => drop(black_box(self.host.get_status(self.sim.clone()).await?)),
             Kind::WithLongAnswer => drop(black_box(self.host.get_status(self.talkative.clone()).await?)),
@@ -133,7 +147,9 @@ impl Ways {
 
     async fn native(&self, kind: Kind) -> Result<()> {
         match kind {
-            Kind::Empty => drop(black_box(native::validate_class(black_box(&self.plain.class))?)),
+            Kind::Empty | Kind::EmptyBesideAnother => {
+                drop(black_box(native::validate_class(black_box(&self.plain.class))?));
+            }
             Kind::WithoutNetwork => drop(black_box(native::plain_status(black_box(&self.plain))?)),
             Kind::WithRequest => drop(black_box(self.native.get_status(&self.sim).await?)),
             Kind::WithLongAnswer => drop(black_box(self.native.get_status(&self.talkative).await?)),
@@ -189,7 +205,16 @@ pub(crate) async fn measure() -> Result<CallFigures> {
     ways.answer_alike().await?;
     eprintln!("calling");
     let mut pairs = Vec::new();
-    for kind in [Kind::Empty, Kind::WithoutNetwork, Kind::WithRequest, Kind::WithLongAnswer, Kind::Policy] {
+    let kinds = [
+        Kind::Empty,
+        Kind::EmptyBesideAnother,
+        Kind::WithoutNetwork,
+        Kind::WithRequest,
+        Kind::WithLongAnswer,
+        Kind::Policy,
+    ];
+    for kind in kinds {
+        tokio::time::sleep(ALONE_AFTER).await;
         // As tasks, on workers, as the controllers make their calls.
         pairs.push(tokio::spawn(alternate(Arc::clone(&ways), kind)).await??);
     }
@@ -207,7 +232,10 @@ async fn alternate(ways: Arc<Ways>, kind: Kind) -> Result<Pair> {
         ways.sandboxed(kind).await?;
     }
     let mut times = (Vec::with_capacity(kind.rounds()), Vec::with_capacity(kind.rounds()));
-    for _ in 0..kind.rounds() {
+    for round in 0..kind.rounds() {
+        if matches!(kind, Kind::EmptyBesideAnother) && round.is_multiple_of(OTHER_EVERY) {
+            ways.sandboxed(Kind::WithRequest).await?;
+        }
         let started = Instant::now();
         ways.native(kind).await?;
         times.0.push(started.elapsed());

@@ -74,14 +74,20 @@ pub(super) async fn measure(driver: &[u8], drains: usize) -> Result<Flight> {
 
 /// Requests a second beside those of Leases, and the share of a core, while nothing happens.
 pub(crate) async fn still(host: &Host, time: Duration) -> Result<(f64, f64)> {
+    let (requests, cpu_share) = still_requests(host, time).await?;
+    let count = f64::from(u32::try_from(requests.total_beside_leases())?);
+    Ok((count / time.as_secs_f64(), cpu_share))
+}
+
+/// The requests of the host in this time, and the share of a core that it used.
+pub(crate) async fn still_requests(host: &Host, time: Duration) -> Result<(Requests, f64)> {
     let before = (Requests::read(&host.metrics().await?), process_usage(host.pid())?.cpu);
     let started = Instant::now();
     tokio::time::sleep(time).await;
     let after = (Requests::read(&host.metrics().await?), process_usage(host.pid())?.cpu);
     let secs = started.elapsed().as_secs_f64();
-    let requests = Requests::between(&before.0, &after.0).total_beside_leases();
     let cpu = after.1.saturating_sub(before.1).as_secs_f64();
-    Ok((f64::from(u32::try_from(requests)?) / secs, cpu / secs))
+    Ok((Requests::between(&before.0, &after.0), cpu / secs))
 }
 
 /// Machines without pods, one after the other: how long until each is Running, and how long until it is gone once all

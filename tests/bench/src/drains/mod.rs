@@ -28,7 +28,7 @@ use crate::progress::Progress;
 use crate::times::Times;
 
 pub(crate) use baseline::DeletionBaseline;
-pub(crate) use flight::{Flight, lives, still};
+pub(crate) use flight::{Flight, lives, still, still_requests};
 pub(crate) use pods::PODS;
 
 /// From SIGTERM to the end of a pod.

@@ -218,14 +218,18 @@ impl Report for IdleFigures {
             ),
         );
         page.figures();
-        let requests = self.requests_a_second;
+        let requests = float(self.requests.total_beside_leases()) / secs(self.time);
+        page.figure("requests in this time", &self.requests);
         page.at_most(
             "API requests a second beside its Leases",
             format_args!("**{requests:.3}**"),
             (IDLE_REQUESTS_A_SECOND, requests),
         );
         page.ratio("CPU, in percent of a core", IDLE_CPU_PERCENT, self.cpu_share * 100.0);
-        page.figure("memory of the host", format_args!("{:.1} MB", megabytes(self.rss_bytes)));
+        let (all, private) = (megabytes(self.rss_bytes), megabytes(self.private_bytes));
+        let before = megabytes(self.private_bytes_before);
+        let memory = format!("{all:.1} MB, of which {private:.1} private ({before:.1} before the first Machine)");
+        page.figure("memory of the host", memory);
     }
 }
 
