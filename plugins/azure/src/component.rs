@@ -7,9 +7,9 @@ use machinist_sdk::driver::{
 
 use crate::arm::settings::wished_hosts;
 use crate::arm::{Arm, credentials};
-use crate::class::{resources, spec, volume, zone};
+use crate::class::{spec, volume, zone};
 use crate::vm::machine::{Machines, Outcome};
-use crate::vm::{adoption, map};
+use crate::vm::{adoption, map, resources};
 
 const NAME: &str = "azure";
 /// The provider in MachineClasses.

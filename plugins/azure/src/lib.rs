@@ -7,7 +7,7 @@
 //! | ownership of resources | `vm::{marks, adoption}`, `tags` |
 //! | the fields of a class, and lenient JSON | `class::{spec, storage, lenient}` |
 //! | the bodies of requests | `vm::body`, `class::zone` |
-//! | the resources of a Node | `class::resources` |
+//! | the resources of a Node | `vm::resources` |
 //! | Azure's API and its objects | `arm`, `arm::{answer, names, operation, graph}` |
 //! | requests and credentials | `arm::{call, settings, credentials}` |
 //! | Azure's error codes | `arm::{error_codes, errors}` |

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use machinist_sdk::driver::{Class, Failure, invalid};
 use serde_json::Value;
 
-use crate::arm::settings::AzureCloud;
+use crate::class::azure_cloud::AzureCloud;
 use crate::class::lenient::{Findings, Object};
 use crate::class::storage::{self, DataDisk, Image, OsDisk};
 use crate::tags::{CLUSTER_KEY, OWN_TAGS, ROLE_KEY, TagKeys};
