@@ -5,7 +5,7 @@
 //! | `spec` | the fields of a class: MCM's providerSpec for Azure |
 //! | `storage` | the images and disks of a class |
 //! | `lenient` | reads JSON as leniently as Go's `encoding/json`, and collects all problems |
-//! | `zone` | the availability zone of a class: the failure domain of its VMs |
+//! | `zone` | the availability zones of a class: the failure domains of its VMs |
 //! | `volume` | Azure's names of persistent volumes |
 //! | `resources` | the resources of a Node of a class: those of its VM size |
 
