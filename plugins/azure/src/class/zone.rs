@@ -35,8 +35,8 @@ pub(crate) fn placed(class: &Class, zone: &str) -> Result<String, Failure> {
     Ok(fields.to_string())
 }
 
-/// Returns the zones of a create, in the order in which they are tried: the class's own, then those of the host. A class
-/// with an availability set or a scale set has none.
+/// Returns the zones of a create, in the order in which they are tried: the class's own, then those of the host. A
+/// class with an availability set or a scale set has none.
 pub(crate) fn choices(class: &Class) -> Vec<i32> {
     let Place::Zone(own) = spec::read_in_part(class).place else { return Vec::new() };
     let mut choices = vec![own];

@@ -83,7 +83,7 @@ fn a_lost_answer_stays_in_its_zone_and_makes_one_vm() {
             noted_zone(&request).map(|zone| zone.to_string()),
             Some(zone.to_owned()).filter(|zone| zone != "1")
         );
-        // Whatever capacity there is then, and whatever the host has stored, the VM of the lost answer is the Machine's.
+        // Whatever capacity there is then, and whatever the host has stored, that VM is the Machine's.
         world.fault(Rule::always("PUT", "virtualMachines", refusal(409, "ZonalAllocationFailed", "no room")));
         for mut again in [request.clone(), before.clone(), forgotten(&request)] {
             assert_eq!(world.create_to_end(&mut again).unwrap().failure_domain.as_deref(), Some(zone));
@@ -122,7 +122,7 @@ fn a_certain_no_of_the_last_zone_is_the_answer_and_the_first_is_next() {
 }
 
 #[test]
-fn a_vm_that_fails_for_want_of_capacity_is_removed_before_the_next_zone_has_one() {
+fn a_vm_that_fails_without_capacity_is_removed_before_the_next_zone_has_one() {
     for is_deletion_lost in [false, true] {
         let world = Stage::plain();
         let failing = Effect::FailLater { code: "ZonalAllocationFailed".into(), message: "no room".into() };
