@@ -54,7 +54,9 @@ impl Driver for AzureDriver {
     }
 
     fn validate_class(class: &Class, _: &dyn OfflineHost) -> Result<Vec<String>, Failure> {
-        spec::read(class).map(|(_, warnings)| warnings)
+        let (_, mut warnings) = spec::read(class)?;
+        warnings.extend(zone::never_tried(class));
+        Ok(warnings)
     }
 
     fn create(request: &Request, host: &dyn Host) -> Result<Creation, Failure> {

@@ -6,7 +6,7 @@
 //! | `storage` | the images and disks of a class |
 //! | `azure_cloud` | the clouds of Microsoft, of which a class names one |
 //! | `lenient` | reads JSON as leniently as Go's `encoding/json`, and collects all problems |
-//! | `zone` | the availability zone of a class: the failure domain of its VMs |
+//! | `zone` | the availability zones of a class: the failure domains of its VMs |
 //! | `volume` | Azure's names of persistent volumes |
 
 pub(crate) mod azure_cloud;

@@ -114,6 +114,14 @@ impl Spec {
         Some(TagKeys { cluster: key(CLUSTER_KEY)?, role: key(ROLE_KEY)? })
     }
 
+    /// Returns the zone of the VM and its disks, as Azure writes it. `None`: the class names a set instead.
+    pub(crate) fn zone(&self) -> Option<String> {
+        match &self.place {
+            Place::Zone(zone) => Some(zone.to_string()),
+            Place::AvailabilitySet(_) | Place::ScaleSet(_) | Place::Unknown => None,
+        }
+    }
+
     /// Returns the resource group, if there is one.
     pub(crate) fn usable_group(&self) -> Option<&str> {
         Some(self.group.as_str()).filter(|group| is_name(group))
