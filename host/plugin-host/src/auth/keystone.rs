@@ -236,11 +236,23 @@ fn user(secret: SecretReader<'_>, keys: &KeystoneKeys) -> Result<Value, AuthReas
     Ok(json!({ "name": *name, "domain": domain }))
 }
 
+/// Returns the domain under the key that is nearest to the beginning of its list, so that `userDomainName` precedes
+/// `domainID`. Of two that are equally near the id counts.
 fn domain(secret: SecretReader<'_>, ids: &[String], names: &[String]) -> Result<Value, AuthReason> {
-    if let Some(id) = secret.optional(ids)? {
-        return Ok(json!({ "id": *id }));
+    for place in 0..ids.len().max(names.len()) {
+        if let Some(id) = secret.optional(at(ids, place))? {
+            return Ok(json!({ "id": *id }));
+        }
+        if let Some(name) = secret.optional(at(names, place))? {
+            return Ok(json!({ "name": *name }));
+        }
     }
-    Ok(json!({ "name": *secret.one(names)? }))
+    Err(AuthReason::Keys)
+}
+
+/// Returns the key at a place of a list, or none.
+fn at(keys: &[String], place: usize) -> &[String] {
+    keys.get(place..=place).unwrap_or_default()
 }
 
 #[derive(Deserialize)]
