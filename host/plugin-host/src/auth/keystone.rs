@@ -79,6 +79,13 @@ impl AuthScheme for KeystoneGrant {
         self.keys.used().into_iter().chain(self.url.iter().flat_map(TokenUrl::keys)).collect()
     }
 
+    /// A driver reads Keystone's catalog, so it may need the URL as well. Keys that name a credential, too, are none.
+    fn address_keys(&self) -> Vec<&String> {
+        let keys = &self.keys;
+        let is_address = |key: &&String| !keys.all().iter().skip(1).any(|list| list.contains(key));
+        keys.auth_url.iter().filter(is_address).collect()
+    }
+
     /// If the ceiling leaves the URL to the Secret, grants may not name another one, nor the other way round.
     fn beyond(&self, ceiling: &Self) -> Option<String> {
         let url = || match &self.url {

@@ -153,11 +153,17 @@ fn segment(text: &str) -> Option<String> {
 
 /// Checks that keys which the host authenticates with have no placeholder and are not revealed: such grants would
 /// contradict themselves. Parts of a document that the host signs with may be revealed, its private key may not.
+/// Addresses of services may be revealed as well.
 pub(super) fn check_host_keys(
     auth: &[AuthGrant],
     secrets: &[SecretGrant],
     reveal: &[SecretKey],
 ) -> Result<(), Error> {
+    // A key that is an address for one line and a credential for another is a credential.
+    let is_address = |key: &String| {
+        let mut users = auth.iter().filter(|grant| grant.used_keys().contains(&key));
+        users.all(|grant| grant.address_keys().contains(&key))
+    };
     for (index, grant) in auth.iter().enumerate() {
         for used in grant.used_keys() {
             let key = SecretKey::named(used);
@@ -180,7 +186,9 @@ pub(super) fn check_host_keys(
                 SecretKey::Part(part) => part.is_private_key_of(used),
                 SecretKey::Key(_) | SecretKey::UserData => *revealed == key,
             };
-            if let Some(at) = reveal.iter().position(is_shown) {
+            if let Some(at) = reveal.iter().position(is_shown)
+                && !is_address(used)
+            {
                 return Err(contradicts(format!("reveal[{at}]"), "is never revealed"));
             }
         }

@@ -473,6 +473,21 @@ fn a_part_of_a_document_may_be_revealed_although_the_host_signs_with_it() {
 }
 
 #[test]
+fn the_address_of_a_service_may_be_revealed_although_the_host_uses_it() {
+    let revealed = grants("auth: [{ scheme: keystone }]\nreveal: [authURL]");
+    assert!(revealed.reveals(&SecretKey::named("authURL")));
+    for auth in [
+        "{ scheme: keystone, keys: { auth-url: [password] } }",
+        "{ scheme: keystone }, { scheme: bearer, keys: { token: [authURL] } }",
+    ] {
+        let key = if auth.contains("[password]") { "password" } else { "authURL" };
+        refused(&format!("auth: [{auth}]\nreveal: [{key}]"), "is never revealed");
+    }
+    let place = "secrets: [{ key: authURL, places: [{ header: a }] }]";
+    refused(&format!("auth: [{{ scheme: keystone }}]\n{place}"), "has no placeholder");
+}
+
+#[test]
 fn attack_a_pointer_reveals_no_whole_document() {
     refused("reveal: [a, 'key#']", "reveal[1]: key# is the whole document");
     refused("reveal: ['key#project_id']", "is no JSON pointer");
