@@ -97,7 +97,7 @@ pub(crate) struct TokenUrl {
 struct UrlField {
     /// As the path has it, with its braces.
     text: String,
-    /// Never empty.
+    /// The first one that the Secret has counts; there is at least one.
     keys: Vec<String>,
 }
 

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::JsonPointer;
 use crate::target::Error;
 
-/// Stands between a key and the pointer into its document. No key of a Secret has this character.
+/// Separates a key from the pointer into its document. No key of a Secret has this character.
 pub(super) const SEPARATOR: char = '#';
 /// The field of a service account by which the host signs.
 const PRIVATE_KEY: &str = "/private_key";
@@ -40,7 +40,8 @@ impl SecretPart {
             return Err(Error::invalid(at, "names no key of the Secret: write KEY#/FIELD"));
         }
         if pointer.is_empty() {
-            let problem = format!("{key}# is the whole document: write {key} if the driver may see all of it");
+            let problem =
+                format!("{key}# is the whole document: write {key} if the driver may see all of it");
             return Err(Error::invalid(at, problem));
         }
         let pointer = JsonPointer::parse(pointer).ok_or_else(|| {

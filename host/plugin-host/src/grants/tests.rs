@@ -464,7 +464,8 @@ fn a_key_that_the_host_signs_with_is_nowhere_else() {
 
 #[test]
 fn a_part_of_a_document_may_be_revealed_although_the_host_signs_with_it() {
-    let grants = grants("auth: [{ scheme: jwt-bearer }]\nreveal: ['serviceAccountJSON#/project_id', project]");
+    let grants =
+        grants("auth: [{ scheme: jwt-bearer }]\nreveal: ['serviceAccountJSON#/project_id', project]");
     let revealed: Vec<String> = grants.revealed().iter().map(ToString::to_string).collect();
     assert_eq!(revealed, ["project", "serviceAccountJSON#/project_id"]);
     assert!(!grants.reveals(&SecretKey::named("serviceAccountJSON")));

@@ -4,7 +4,7 @@
 //! Anywhere else it refuses the whole request.
 //!
 //! Answers, logs, errors, panics and recordings are scrubbed of all values of the call's Secret that are not revealed
-//! (logs and errors of those, too), of user data (rendered, and its template), of bootstrap tokens, access tokens and signatures, and of all that other
+//! (logs and errors also of those that are), of user data (rendered, and its template), of bootstrap tokens, access tokens and signatures, and of all that other
 //! calls of the plugin had to hide within one hour. Text is scrubbed first and cut afterwards. A scrubber asks the
 //! vault at each search, so that a token that becomes known late is removed from an answer that has begun.
 //!
@@ -130,6 +130,15 @@ impl Secret {
 
     fn whole(key: SecretKey, value: Vec<u8>, grants: &Grants) -> Self {
         Self { is_shown: grants.reveals(&key), key, value: Zeroizing::new(value) }
+    }
+
+    /// A part is no needle of its own. It is a member of its document, whose needles find it if it looks random; a name
+    /// such as that of a project stays readable in errors.
+    fn is_whole(&self) -> bool {
+        match self.key {
+            SecretKey::Key(_) | SecretKey::UserData => true,
+            SecretKey::Part(_) => false,
+        }
     }
 
     /// Returns `None` for a key that is no part, and for a part that the Secret does not have.
@@ -444,7 +453,7 @@ impl Vault {
     /// Over values that the component may see, and the reader of a log or of a recording may not.
     fn index_of(&self, is_in: impl Fn(&Secret) -> bool) -> Option<Arc<NeedleIndex>> {
         let mut index = NeedleIndex::default();
-        for secret in self.0.secrets.iter().filter(|secret| is_in(secret)) {
+        for secret in self.0.secrets.iter().filter(|secret| secret.is_whole() && is_in(secret)) {
             let kind = match secret.key {
                 SecretKey::UserData => ValueKind::Text,
                 SecretKey::Key(_) | SecretKey::Part(_) => ValueKind::Credential,
@@ -458,7 +467,7 @@ impl Vault {
 
     fn needles(&self, issued: &Issued, is_hidden: impl Fn(&SecretKey) -> bool) -> Needles {
         let mut needles = Needles::default();
-        for secret in self.0.secrets.iter().filter(|secret| is_hidden(&secret.key)) {
+        for secret in self.0.secrets.iter().filter(|secret| secret.is_whole() && is_hidden(&secret.key)) {
             needles.add_value(&secret.value, |value| self.0.known.source(value));
         }
         for expansion in issued.expansions.values().filter(|expansion| is_hidden(&expansion.key)) {

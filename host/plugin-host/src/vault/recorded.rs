@@ -10,7 +10,7 @@ use super::{Secret, Vault, forms};
 use crate::grants::SecretKey;
 
 impl Vault {
-    /// `text` for recordings.
+    /// Returns `text` as recordings show it.
     pub(crate) fn scrub_recorded<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.search_for_recordings().scrub(text.as_bytes()) {
             None => Cow::Borrowed(text),
@@ -18,7 +18,7 @@ impl Vault {
         }
     }
 
-    /// `bytes` for recordings.
+    /// Returns `bytes` as recordings show them.
     pub(crate) fn scrub_recorded_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         self.search_for_recordings().scrub(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
     }

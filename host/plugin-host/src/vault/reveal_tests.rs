@@ -7,7 +7,8 @@ use machinist_core::value::id::PluginName;
 use super::*;
 
 const SUBSCRIPTION: &str = "0f3a6c1e-58d2-4b7a-9c41-7e2d90ab13cd";
-const PRIVATE_KEY: &str = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n";
+const PRIVATE_KEY: &str =
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n";
 
 fn account() -> String {
     serde_json::json!({
@@ -49,6 +50,9 @@ fn a_part_of_a_document_is_a_secret_of_its_own() {
     assert_eq!(vault.reveals(), 2);
     assert_eq!(vault.credential("account").unwrap().as_slice(), account.as_bytes());
     assert_eq!(vault.credential("account#/project_id"), None, "the host signs with whole values");
+    let error = "projects/my-project/zones/a was not found";
+    assert_eq!(vault.scrub_text(error), error, "a name stays readable");
+    assert_eq!(vault.scrub_recorded(error), error);
 }
 
 #[test]
@@ -86,10 +90,15 @@ fn attack_a_private_key_is_revealed_by_a_grant_of_exactly_this_part_only() {
 #[test]
 fn a_recording_shows_what_the_grants_reveal_and_a_log_does_not() {
     let vault = vault(
-        &[("subscription", SUBSCRIPTION), ("tenant", "8c5a2d07-1be9-4f36-a0d4-62c3f97e1b58"), ("blank", " x ")],
+        &[
+            ("subscription", SUBSCRIPTION),
+            ("tenant", "8c5a2d07-1be9-4f36-a0d4-62c3f97e1b58"),
+            ("blank", " x "),
+        ],
         "reveal: [subscription, blank]",
     );
-    let url = format!("https://a/subscriptions/{SUBSCRIPTION}/vms?tenant=8c5a2d07-1be9-4f36-a0d4-62c3f97e1b58");
+    let url =
+        format!("https://a/subscriptions/{SUBSCRIPTION}/vms?tenant=8c5a2d07-1be9-4f36-a0d4-62c3f97e1b58");
     let expected = format!("https://a/subscriptions/{SUBSCRIPTION}/vms?tenant=***");
     assert_eq!(vault.scrub_recorded(&url), expected);
     assert_eq!(vault.scrub_recorded_bytes(url.as_bytes()).as_ref(), expected.as_bytes());
@@ -104,8 +113,10 @@ fn attack_a_value_that_is_under_a_hidden_key_too_stays_masked_in_recordings() {
     let same = vault(&[("subscription", SUBSCRIPTION), ("password", SUBSCRIPTION)], "reveal: [subscription]");
     assert_eq!(same.scrub_recorded(SUBSCRIPTION), MASK);
     assert_eq!(same.recorded_value("subscription"), None);
-    let within =
-        vault(&[("name", "pass"), ("url", "https://u:hunter2-hunter3@a/"), ("password", "hunter2-hunter3")], "reveal: [name, url]");
+    let within = vault(
+        &[("name", "pass"), ("url", "https://u:hunter2-hunter3@a/"), ("password", "hunter2-hunter3")],
+        "reveal: [name, url]",
+    );
     assert_eq!(within.recorded_value("url"), None);
     assert_eq!(within.scrub_recorded("at https://u:hunter2-hunter3@a/"), "at https://u:***@a/");
 
