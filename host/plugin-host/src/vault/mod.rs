@@ -5,9 +5,9 @@
 //!
 //! Answers, logs, errors, panics and recordings are scrubbed of all values of the call's Secret that are not revealed
 //! (logs and errors also of those that are), of user data (rendered, and its template), of bootstrap tokens, access
-//! tokens and signatures, and of all that other calls of the plugin had to hide within one hour. Text is scrubbed first
-//! and cut afterwards. A scrubber asks the vault at each search, so that a token that becomes known late is removed from
-//! an answer that has begun.
+//! tokens and signatures, and of all that other calls of the plugin had to hide within one hour. Text is scrubbed
+//! first and cut afterwards. A scrubber asks the vault at each search, so that a token that becomes known late is
+//! removed from an answer that has begun.
 //!
 //! | module | what it does |
 //! | --- | --- |
