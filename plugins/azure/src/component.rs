@@ -7,9 +7,9 @@ use machinist_sdk::driver::{
 
 use crate::arm::settings::wished_hosts;
 use crate::arm::{Arm, credentials};
-use crate::class::{resources, spec, volume, zone};
+use crate::class::{spec, volume, zone};
 use crate::vm::machine::{Machines, Outcome};
-use crate::vm::{adoption, map};
+use crate::vm::{adoption, map, resources};
 
 const NAME: &str = "azure";
 /// The provider in MachineClasses.
@@ -54,7 +54,9 @@ impl Driver for AzureDriver {
     }
 
     fn validate_class(class: &Class, _: &dyn OfflineHost) -> Result<Vec<String>, Failure> {
-        spec::read(class).map(|(_, warnings)| warnings)
+        let (_, mut warnings) = spec::read(class)?;
+        warnings.extend(zone::never_tried(class));
+        Ok(warnings)
     }
 
     fn create(request: &Request, host: &dyn Host) -> Result<Creation, Failure> {

@@ -2,4 +2,4 @@ import { exportDriver } from 'machinist-sdk/driver-component';
 
 import { LxdDriver } from './driver.js';
 
-export const { driver, reboot, nodeId, placement, capacity } = exportDriver(new LxdDriver());
+export const { driver, reboot, deleteById, nodeId, placement, capacity } = exportDriver(new LxdDriver());

@@ -90,6 +90,10 @@ export class LxdDriver extends Driver {
     await open(request.class, host).reboot(request);
   }
 
+  async deleteById(request: Request, providerId: string, host: Host) {
+    await open(request.class, host).deleteOne(request, providerId);
+  }
+
   /** No cloud controller manager serves LXD: the kubelet registers with the driver's own id. */
   nodeId(_request: Request, vm: Vm) {
     return vm.providerId;

@@ -7,7 +7,7 @@
  * where it is.
  */
 
-import { type Class, DriverError, InProgress, type Log, type Page, type Request, type Vm } from 'machinist-sdk';
+import { type Class, DriverError, InProgress, type Log, type Page, quoted, type Request, type Vm } from 'machinist-sdk';
 
 import type { Api } from './api.js';
 import { belongs, instanceName, isOf, isOwn, leaveAlone, marks, NAME_KEY, UID_KEY } from './marks.js';
@@ -147,6 +147,23 @@ export class Machines {
 
   async delete(request: Request) {
     return new Removal(this.api, this.log, this.remainingMs).run(request);
+  }
+
+  /**
+   * Removes this instance and no other, in the project that its id names. If LXD still stops it when the call ends, the
+   * host's next call deletes it.
+   */
+  async deleteOne(request: Request, id: string) {
+    const parts = partsOf(id);
+    if (!parts) throw new DriverError('invalid-argument', `${quoted(id)} is no id of this driver`);
+    const { project, name } = parts;
+    if (request.machine.providerId === id) {
+      throw new DriverError('failed-precondition', `the instance ${name} is the one that the Machine keeps, left alone`);
+    }
+    const instance = await this.api.get(project, name);
+    if (!instance) return;
+    if (isOf(instance, request.cluster)) await new Removal(this.api, this.log, this.remainingMs).one(project, instance);
+    else leaveAlone(instance, request);
   }
 
   /** Returns one page of the cluster's instances. The token is the last name of the page before. */

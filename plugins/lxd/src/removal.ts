@@ -43,6 +43,12 @@ export class Removal {
     return new InProgress({ resumeToken: note, askAgainMs: ASK_AGAIN_MS, message: 'LXD stops and removes the instance' });
   }
 
+  /** Removes this instance and no other. */
+  async one(project: string, instance: Instance): Promise<void> {
+    await this.remove(project, instance.name, isStopped(instance));
+    this.log.info('second instance ordered away', { instance: instance.name });
+  }
+
   /**
    * Finds the instances by the Machine's marks, and beside them the one to which the provider id leads; without an id
    * the one with the name that the Machine's has.

@@ -318,6 +318,28 @@ test('foreign instances are refused and never touched', async () => {
   }
 });
 
+test('of two instances the one that is named is removed, and no other', async () => {
+  const { lxd, driver } = fixture();
+  const asked = after(request(1), await created(driver, request(1)));
+  lxd.plant('again', MARKS);
+  lxd.plant('theirs', { ...MARKS, 'user.machinist-cluster': 'other' });
+  lxd.plant('nobodys', {});
+  for (const [id, code] of [
+    [asked.machine.providerId ?? '', 'failed-precondition'],
+    ['lxd:///default/theirs', 'failed-precondition'],
+    ['lxd:///default/nobodys', 'failed-precondition'],
+    ['aws:///a/i-1', 'invalid-argument'],
+  ] as const) {
+    assert.equal((await failure(driver.deleteById(asked, id))).code, code);
+  }
+  assert.equal(lxd.live.length, 4);
+  for (let calls = 0; calls < 2; calls += 1) {
+    await driver.deleteById(asked, 'lxd:///default/again');
+    assert.equal(lxd.live.length, 3);
+  }
+  assert.equal((await driver.getStatus(asked)).providerId, asked.machine.providerId);
+});
+
 test('the instance of another Machine of the cluster leads nowhere and stays', async () => {
   const { lxd, driver } = fixture();
   const theirs = await created(driver, request(2));

@@ -135,7 +135,11 @@ func (Driver) List(host *driver.Host, of driver.Class, cluster, token string) (d
 		return driver.Page{}, err
 	}
 	region := class.ReadInPart(of).Region
-	connection, err := cloud.Connect(host, settings.identity(region), region, nil)
+	identity, err := settings.keystone(host, region)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	connection, err := cloud.Connect(host, identity, region, nil)
 	if err != nil {
 		return driver.Page{}, err
 	}
@@ -190,7 +194,11 @@ func (Driver) NodeCapacity(host *driver.Host, of driver.Class) (driver.NodeResou
 	if err != nil {
 		return driver.NodeResources{}, err
 	}
-	connection, err := cloud.Connect(host, settings.identity(spec.Region), spec.Region, nil)
+	identity, err := settings.keystone(host, spec.Region)
+	if err != nil {
+		return driver.NodeResources{}, err
+	}
+	connection, err := cloud.Connect(host, identity, spec.Region, nil)
 	if err != nil {
 		return driver.NodeResources{}, err
 	}
@@ -229,8 +237,12 @@ func open(host *driver.Host, request driver.Request, region string) (*machine, e
 	if err != nil {
 		return nil, err
 	}
+	identity, err := settings.keystone(host, region)
+	if err != nil {
+		return nil, err
+	}
 	state := parseState(request.Machine.LastKnownState)
-	connection, err := cloud.Connect(host, settings.identity(region), region, state.endpoints(region))
+	connection, err := cloud.Connect(host, identity, region, state.endpoints(region))
 	if err != nil {
 		return nil, err
 	}

@@ -120,6 +120,22 @@ func TestSettingsThatCannotWorkSayWhatToWrite(t *testing.T) {
 	}
 }
 
+func TestTheSecretNamesKeystoneIfTheGrantsRevealIt(t *testing.T) {
+	request := drivertest.Request(1, drivertest.Class("OpenStack", spec))
+	host := hostWith(map[string]string{"GET /v2.1/servers/detail": `{"servers": []}`})
+	host.Settings, host.Revealed = `{}`, []string{"authURL"}
+	_, err := host.Serve(Driver{}).GetStatus(request)
+	if code(err) != driver.NotFound || !strings.HasPrefix(host.Sent[0].URL, "https://keystone.test/v3/auth/catalog") {
+		t.Fatal(err, host.Sent)
+	}
+	host = hostWith(nil)
+	host.Settings, host.Revealed, host.Secrets["authURL"] = `{}`, []string{"authURL"}, "keystone.test"
+	_, err = host.Serve(Driver{}).GetStatus(request)
+	if code(err) != driver.FailedPrecondition || len(host.Sent) > 0 {
+		t.Fatal(err, host.Sent)
+	}
+}
+
 func TestARegionCanHaveItsOwnKeystone(t *testing.T) {
 	read, err := readSettings(`{"authURL": "https://one:5000/", "authURLs": {"B": "https://two/identity/v3/"}}`)
 	if err != nil || read.identity("A") != "https://one:5000/v3" || read.identity("B") != "https://two/identity/v3" ||

@@ -9,11 +9,14 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
+// authURLKey is the key of the Secret with the URL of Keystone.
+const authURLKey = "authURL"
+
 const settingsExample = `{"authURL": "https://keystone.example.com:5000/v3"}`
 
 // settings are those of the plugin. Operators write them.
 type settings struct {
-	// AuthURL is the URL of Keystone: that of the Secrets, which the driver cannot see.
+	// AuthURL is the URL of Keystone: that of the Secrets, if the grants do not reveal it.
 	AuthURL string `json:"authURL"`
 	// AuthURLs are those of regions with a Keystone of their own.
 	AuthURLs map[string]string `json:"authURLs"`
@@ -33,15 +36,52 @@ func readSettings(text string) (settings, error) {
 	for _, url := range read.AuthURLs {
 		urls = append(urls, url)
 	}
-	if read.AuthURL == "" && len(read.AuthURLs) == 0 {
-		return settings{}, wrong("lack authURL: write the URL of Keystone, as the Secrets have it: " + settingsExample)
-	}
 	for _, url := range urls {
-		if _, err := driver.ParseURL(url); url != "" && (err != nil || strings.ContainsAny(url, "?#")) {
+		if url != "" && !isIdentity(url) {
 			return settings{}, wrong(fmt.Sprintf("have an authURL that is not http(s)://HOST[:PORT][/PATH]: %s", driver.Quoted(url)))
 		}
 	}
 	return read, read.checkAdopted()
+}
+
+func isIdentity(url string) bool {
+	_, err := driver.ParseURL(url)
+	return err == nil && !strings.ContainsAny(url, "?#")
+}
+
+// keystone returns the URL of Keystone for a region: that of the settings, else that of the Secret if the grants reveal it.
+func (of settings) keystone(host *driver.Host, region string) (string, error) {
+	if of.AuthURL != "" || len(of.AuthURLs) > 0 {
+		return of.identity(region), nil
+	}
+	url, err := revealed(host, authURLKey)
+	if err != nil {
+		return "", err
+	}
+	if url == "" {
+		return "", wrong("lack authURL: add the URL of Keystone, as the Secrets have it, " + settingsExample +
+			", or add authURL to reveal in the plugin's grants")
+	}
+	if !isIdentity(url) {
+		return "", driver.Failed(driver.FailedPrecondition,
+			"authURL of the MachineClass's Secret is not http(s)://HOST[:PORT][/PATH]: correct it")
+	}
+	of.AuthURL = url
+	return of.identity(region), nil
+}
+
+// revealed returns the value of a key of the Secret; empty if there is none, or if the grants do not reveal it.
+func revealed(host *driver.Host, key string) (string, error) {
+	secret, err := host.OptionalSecret(key)
+	if err != nil || secret == nil {
+		return "", err
+	}
+	value, err := secret.Reveal()
+	if err != nil {
+		// Not granted, which is no failure: the settings have to name it.
+		return "", nil
+	}
+	return strings.TrimSpace(string(value)), nil
 }
 
 // checkAdopted refuses keys that could mean servers of other clusters.

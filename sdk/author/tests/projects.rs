@@ -139,11 +139,8 @@ fn the_project_in_javascript_passes_its_tests() {
 
 /// The bundler is 400 MB that `machinist-js setup` installs: a unit test does not do that.
 fn has_javascript_tools() -> bool {
-    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = folder("MACHINIST_CACHE")
-        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("machinist")))
-        .or_else(|| folder("HOME").map(|home| home.join(".cache/machinist")));
-    let entries = cache.and_then(|cache| fs::read_dir(cache).ok()).into_iter().flatten().flatten();
+    let entries = cache::folder().ok().and_then(|cache| fs::read_dir(cache).ok());
+    let entries = entries.into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).any(|name| {
         let hash = name.strip_prefix("js-");
         hash.is_some_and(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()))

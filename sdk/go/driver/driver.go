@@ -49,6 +49,15 @@ type Rebooter interface {
 	Reboot(host *Host, request Request) error
 }
 
+// IDDeleter is a driver that can remove one VM of two: a second VM of a Machine that has stored another one.
+type IDDeleter interface {
+	// DeleteByID removes the VM with this provider id and everything created with it, and nothing else: it does not search
+	// by the Machine's uid or name. Returns when the cloud has accepted the order. If the VM does not exist, that is
+	// success. The request has the id of the VM that the Machine keeps: fails with FailedPrecondition for that one, and for
+	// a VM that lacks the cluster's mark; with InvalidArgument for an id that this driver never returns.
+	DeleteByID(host *Host, request Request, providerID string) error
+}
+
 // NodeNamer is a driver whose own provider ids differ from those of Nodes, for Cluster API.
 type NodeNamer interface {
 	// NodeID returns the id that the cloud controller manager writes into the Node of this VM: 1 to 512 bytes, the same

@@ -1,5 +1,6 @@
 // Code generated from wit/ by `npm run generate`. DO NOT EDIT.
 /// <reference path="./interfaces/machinist-capacity-capacity.d.ts" />
+/// <reference path="./interfaces/machinist-delete-by-id-delete-by-id.d.ts" />
 /// <reference path="./interfaces/machinist-host-deadline.d.ts" />
 /// <reference path="./interfaces/machinist-host-log.d.ts" />
 /// <reference path="./interfaces/machinist-host-secrets.d.ts" />
@@ -33,6 +34,7 @@ declare module 'machinist:author/driver@0.1.0' {
   export type * as WasiIoStreams0212 from 'wasi:io/streams@0.2.12'; // import wasi:io/streams@0.2.12
   export type * as WasiRandomRandom0212 from 'wasi:random/random@0.2.12'; // import wasi:random/random@0.2.12
   export * as reboot from 'machinist:provider/reboot@0.1.0'; // export machinist:provider/reboot@0.1.0
+  export * as deleteById from 'machinist:delete-by-id/delete-by-id@0.1.0'; // export machinist:delete-by-id/delete-by-id@0.1.0
   export * as nodeId from 'machinist:node-id/node-id@0.1.0'; // export machinist:node-id/node-id@0.1.0
   export * as placement from 'machinist:placement/placement@0.1.0'; // export machinist:placement/placement@0.1.0
   export * as interruption from 'machinist:interruption/interruption@0.1.0'; // export machinist:interruption/interruption@0.1.0

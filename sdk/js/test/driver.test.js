@@ -64,7 +64,7 @@ test('errors arrive with all their facts', async () => {
 
 test('what a driver lacks is unimplemented', async () => {
   const driver = mock({});
-  for (const call of [driver.initialize(request), driver.reboot(request), driver.getVolumeIds([])]) {
+  for (const call of [driver.initialize(request), driver.reboot(request), driver.deleteById(request, 'a'), driver.getVolumeIds([])]) {
     assert.equal((await failure(call)).code, 'unimplemented');
   }
 });

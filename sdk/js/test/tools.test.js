@@ -59,6 +59,7 @@ test('the names that a module exports say what it is', () => {
     [...world(exports).text.matchAll(/export machinist:([^@]+)@0\.1\.0;/g)].map(([, name]) => name);
   assert.deepEqual(interfaces(['driver']), []);
   assert.deepEqual(interfaces(['driver', 'reboot']), ['provider/reboot']);
+  assert.deepEqual(interfaces(['deleteById', 'driver', 'reboot']), ['provider/reboot', 'delete-by-id/delete-by-id']);
   assert.deepEqual(interfaces(['capacity', 'interruption', 'placement', 'nodeId', 'driver']), [
     'node-id/node-id',
     'placement/placement',

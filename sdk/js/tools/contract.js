@@ -13,6 +13,7 @@ const CANDIDATES = ['../wit/', '../../../wit/'];
 /** The interfaces that a driver may leave out, by the export of its module: the package, and the interface. */
 const OPTIONAL = {
   reboot: ['provider', 'reboot'],
+  deleteById: ['delete-by-id', 'delete-by-id'],
   nodeId: ['node-id', 'node-id'],
   placement: ['placement', 'placement'],
   interruption: ['interruption', 'interruption'],

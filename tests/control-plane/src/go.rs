@@ -41,7 +41,7 @@ impl GoModule<'_> {
     /// `<name>/<digest>`.
     pub fn built(&self) -> anyhow::Result<PathBuf> {
         let version = go_version(Path::new("go"), self.folder, self.what)?;
-        let folder = cache_root()?.join(self.name).join(self.digest(&version)?);
+        let folder = cache::folder()?.join(self.name).join(self.digest(&version)?);
         if self.is_complete(&folder) {
             return Ok(folder);
         }
@@ -238,16 +238,6 @@ fn is_new_enough(version: &str) -> bool {
 fn absorb(hasher: &mut Sha256, part: &[u8]) {
     hasher.update((part.len() as u64).to_le_bytes());
     hasher.update(part);
-}
-
-fn cache_root() -> anyhow::Result<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("MACHINIST_CACHE")
-        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("machinist")))
-        .or_else(|| folder("HOME").map(|home| home.join(".cache/machinist")))
-        .context(
-            "none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set: set one of them for the built binary",
-        )
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub fn go_bytes(folder: &str) -> Result<Vec<u8>> {
 pub(crate) fn program(folder: &str, version: Option<&str>) -> Result<Vec<u8>> {
     let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let root = crate::root();
-    let component = crate::cache()?.join("go").join(format!("{}.wasm", digest(&root, folder, version)?));
+    let component = cache::folder()?.join("go").join(format!("{}.wasm", digest(&root, folder, version)?));
     if !component.is_file() {
         go_component::Build {
             folder: root.join(folder),

@@ -88,16 +88,7 @@ pub fn bytes_with(package: &str, variable: &str, value: &str) -> Result<Vec<u8>>
 /// Where the components are built: `guests` in `$MACHINIST_CACHE`, else in `$XDG_CACHE_HOME/machinist`, else in
 /// `~/.cache/machinist`.
 pub fn folder() -> Result<PathBuf> {
-    Ok(cache()?.join("guests"))
-}
-
-/// Where everything is kept that is costly to make.
-fn cache() -> Result<PathBuf> {
-    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("MACHINIST_CACHE")
-        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("machinist")))
-        .or_else(|| folder("HOME").map(|home| home.join(".cache/machinist")))
-        .context("none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set")
+    Ok(cache::folder()?.join("guests"))
 }
 
 /// The folder of the repository, where cargo runs.

@@ -16,7 +16,7 @@ pub fn prepare() -> anyhow::Result<PathBuf> {
     if let Some(path) = on_path(PROGRAM) {
         return Ok(path);
     }
-    let folder = cache()?.join("registry");
+    let folder = cache::folder()?.join("registry");
     let program = folder.join("usr/bin").join(PROGRAM);
     if program.is_file() {
         return Ok(program);
@@ -62,13 +62,4 @@ fn run(command: &mut Command) -> anyhow::Result<()> {
 fn on_path(program: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
-}
-
-/// `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME/machinist`, else `~/.cache/machinist`.
-fn cache() -> anyhow::Result<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("MACHINIST_CACHE")
-        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("machinist")))
-        .or_else(|| folder("HOME").map(|home| home.join(".cache/machinist")))
-        .context("none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set: set one of them")
 }

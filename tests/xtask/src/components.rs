@@ -25,7 +25,7 @@ pub(crate) fn build_all() -> Result<()> {
 /// The folder is their own, so that a cargo that runs tests and a cargo that builds a component do not wait for each
 /// other's lock.
 pub(crate) fn build(package: &str) -> Result<()> {
-    let folder = paths::cache()?.join("guests");
+    let folder = cache::folder()?.join("guests");
     Line::cargo(&[
         "build", "--quiet", "--target", COMPONENT_TARGET, "--profile", "guest", "--package", package,
     ])

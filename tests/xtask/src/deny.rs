@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::paths;
 use crate::shell::Line;
 
 /// The release that is installed, so that everyone gets the same answer.
@@ -17,7 +16,7 @@ pub(crate) fn check(checks: &[&str]) -> Result<()> {
 
 /// The binary: from the cache or the PATH if its version is right, otherwise compiled into the cache (some minutes).
 fn installed() -> Result<PathBuf> {
-    let tools = paths::cache()?.join("tools");
+    let tools = cache::folder()?.join("tools");
     let ours = tools.join("bin/cargo-deny");
     let found = [ours.clone(), PathBuf::from("cargo-deny")].into_iter().find(|program| {
         let answer = Line::new(program).with(&["--version"]).answer();

@@ -1,6 +1,6 @@
 //! The commands of this repository. `cargo xtask --help` lists them.
 //!
-//! This crate has few dependencies and no knowledge of the others: it is there within seconds, and starts them.
+//! This crate has few dependencies and knows no other but `cache`: it is there within seconds, and starts the others.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 //! | `launch` | builds what demo and benchmark start, then becomes them |
 //! | `deny` | checks licences, versions, sources and advisories of dependencies |
 //! | `shell` | starts other programs, and passes their output through |
-//! | `paths` | the folders of the clone, of caches and of binaries |
+//! | `paths` | the folders of the clone and of binaries |
 
 mod components;
 mod deny;

@@ -92,7 +92,7 @@ impl Line {
             None => paths::root()?,
         });
         // All that we start agrees with us on where the cache is.
-        command.env("MACHINIST_CACHE", paths::cache()?);
+        command.env("MACHINIST_CACHE", cache::folder()?);
         // Variables that cargo sets for this crate are wrong for others. Build scripts that watch these variables would
         // run again, and crates that depend on them would be compiled again, whenever you and this command call cargo
         // in turn.

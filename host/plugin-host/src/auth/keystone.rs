@@ -79,6 +79,13 @@ impl AuthScheme for KeystoneGrant {
         self.keys.used().into_iter().chain(self.url.iter().flat_map(TokenUrl::keys)).collect()
     }
 
+    /// A driver reads Keystone's catalog, so it may need the URL as well. Keys that name a credential, too, are none.
+    fn address_keys(&self) -> Vec<&String> {
+        let keys = &self.keys;
+        let is_address = |key: &&String| !keys.all().iter().skip(1).any(|list| list.contains(key));
+        keys.auth_url.iter().filter(is_address).collect()
+    }
+
     /// If the ceiling leaves the URL to the Secret, grants may not name another one, nor the other way round.
     fn beyond(&self, ceiling: &Self) -> Option<String> {
         let url = || match &self.url {
@@ -236,11 +243,23 @@ fn user(secret: SecretReader<'_>, keys: &KeystoneKeys) -> Result<Value, AuthReas
     Ok(json!({ "name": *name, "domain": domain }))
 }
 
+/// Returns the domain under the key that is nearest to the beginning of its list, so that `userDomainName` precedes
+/// `domainID`. Of two that are equally near the id counts.
 fn domain(secret: SecretReader<'_>, ids: &[String], names: &[String]) -> Result<Value, AuthReason> {
-    if let Some(id) = secret.optional(ids)? {
-        return Ok(json!({ "id": *id }));
+    for place in 0..ids.len().max(names.len()) {
+        if let Some(id) = secret.optional(at(ids, place))? {
+            return Ok(json!({ "id": *id }));
+        }
+        if let Some(name) = secret.optional(at(names, place))? {
+            return Ok(json!({ "name": *name }));
+        }
     }
-    Ok(json!({ "name": *secret.one(names)? }))
+    Err(AuthReason::Keys)
+}
+
+/// Returns the key at a place of a list, or none.
+fn at(keys: &[String], place: usize) -> &[String] {
+    keys.get(place..=place).unwrap_or_default()
 }
 
 #[derive(Deserialize)]

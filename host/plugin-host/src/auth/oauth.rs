@@ -85,10 +85,19 @@ pub(in crate::auth) fn name_patterns(
 }
 
 /// The URL of a token service. `{KEY}` in its path is replaced by the value of that key of the Secret, such as a
-/// tenant.
+/// tenant; `{KEY|KEY}` by the value of the first key that the Secret has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TokenUrl {
     text: String,
+    fields: Vec<UrlField>,
+}
+
+/// A part of the path that the Secret fills in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct UrlField {
+    /// As the path has it, with its braces.
+    text: String,
+    /// The first one that the Secret has counts; there is at least one.
     keys: Vec<String>,
 }
 
@@ -100,38 +109,39 @@ impl TokenUrl {
 
     fn parse(text: &str) -> Result<Self, String> {
         let path_at = text.match_indices('/').nth(2).map_or(text.len(), |(at, _)| at);
-        let mut keys = Vec::new();
+        let mut fields: Vec<UrlField> = Vec::new();
         let mut rest = text;
         while let Some((_, behind)) = rest.split_once('{') {
-            let (key, behind) = behind.split_once('}').ok_or_else(|| format!("{text:?} has no }}"))?;
-            keys.push(key.to_owned());
+            let (names, behind) = behind.split_once('}').ok_or_else(|| format!("{text:?} has no }}"))?;
+            let keys = names.split('|').map(str::to_owned).collect();
+            fields.push(UrlField { text: format!("{{{names}}}"), keys });
             rest = behind;
         }
-        let sample = keys.iter().fold(text.to_owned(), |url, key| url.replace(&format!("{{{key}}}"), "x"));
+        let sample = fields.iter().fold(text.to_owned(), |url, field| url.replace(&field.text, "x"));
         let is_invalid = sample.contains(['{', '}', '#', '?'])
             || text.get(..path_at).unwrap_or_default().contains('{')
-            || keys.iter().any(String::is_empty);
+            || fields.iter().flat_map(|field| &field.keys).any(String::is_empty);
         if is_invalid {
             return Err(format!(
-                "{text:?} is no URL of a service: only {{KEY}} in the path, for a key of the Secret, and no query"
+                "{text:?} is no URL of a service: only {{KEY}} or {{KEY|KEY}} in the path, for keys of the Secret, and no query"
             ));
         }
         RequestTarget::parse(&Method::POST, &sample)
             .map_err(|error| format!("{text:?} is no URL: {error}"))?;
-        Ok(Self { text: text.to_owned(), keys })
+        Ok(Self { text: text.to_owned(), fields })
     }
 
-    /// The keys of the Secret whose values are in the path.
-    pub(in crate::auth) fn keys(&self) -> &[String] {
-        &self.keys
+    /// Returns the keys of the Secret whose values may be in the path.
+    pub(in crate::auth) fn keys(&self) -> Vec<&String> {
+        self.fields.iter().flat_map(|field| &field.keys).collect()
     }
 
     /// Returns the target of a request to the service of this Secret.
     pub(in crate::auth) fn target(&self, secret: SecretReader<'_>) -> Result<RequestTarget, AuthReason> {
-        let values = secret.segments(&self.keys)?;
-        let keyed = self.keys.iter().zip(values);
-        let url =
-            keyed.fold(self.text.clone(), |url, (key, value)| url.replace(&format!("{{{key}}}"), &value));
+        let mut url = self.text.clone();
+        for field in &self.fields {
+            url = url.replace(&field.text, &secret.segment(&field.keys)?);
+        }
         RequestTarget::parse(&Method::POST, &url).map_err(|_| AuthReason::Keys)
     }
 }

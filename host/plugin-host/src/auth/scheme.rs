@@ -37,6 +37,11 @@ pub(crate) trait AuthScheme: Sized {
     /// The keys of the Secret that the host alone may use.
     fn used_keys(&self) -> Vec<&String>;
 
+    /// Returns those of the used keys that are addresses and no credentials: grants may reveal them.
+    fn address_keys(&self) -> Vec<&String> {
+        Vec::new()
+    }
+
     /// Returns the part that the ceiling's grant does not allow, in words that follow "it grants SCHEME".
     fn beyond(&self, ceiling: &Self) -> Option<String>;
 
@@ -133,6 +138,12 @@ macro_rules! schemes {
             pub(crate) fn used_keys(&self) -> Vec<&String> {
                 match self {
                     $(Self::$variant(grant) => grant.used_keys(),)+
+                }
+            }
+
+            pub(crate) fn address_keys(&self) -> Vec<&String> {
+                match self {
+                    $(Self::$variant(grant) => grant.address_keys(),)+
                 }
             }
 

@@ -1,5 +1,6 @@
 //! Replays a recording: the component gets the same question, and sees the same answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,9 @@ use sha2::{Digest as _, Sha256};
 use crate::calls::call::{Prepared, Sandbox};
 use crate::calls::exports::{Ask, ask_again};
 use crate::calls::limits::Ceilings;
+use crate::grants::{Grants, SecretKey};
 use crate::output_limits::hex;
-use crate::recording::{CallRecording, Difference, FORMAT, Player, Playing, Recording, difference};
+use crate::recording::{CallRecording, Difference, FORMAT, Player, Playing, Recording, Secrets, difference};
 
 /// No Secret and no user data is larger; a recording that says so is none.
 const MOST_SECRET_BYTES: u64 = 4 * 1024 * 1024;
@@ -70,8 +72,7 @@ pub(crate) async fn replay(
         digest: prepared.digest,
         code: ArcSwap::from(prepared.code.load_full()),
         settings: recorded.settings.as_str().into(),
-        // Nothing leaves the host, whatever is granted.
-        grants: Arc::clone(&sandbox.no_grants),
+        grants: grants(&recorded.secrets).shared(),
         limits: prepared.limits.with_recorded(&recorded.limits, ceilings),
         memory: Arc::clone(&prepared.memory),
     };
@@ -81,6 +82,12 @@ pub(crate) async fn replay(
     let recording = active.finish().ok_or(ReplayError::Interrupted)?;
     let differences = difference(recorded, &recording);
     Ok(Replayed { recording, differences })
+}
+
+/// Nothing leaves the host, whatever is granted. Values that the recording shows are no secrets in its replay.
+fn grants(secrets: &Secrets) -> Grants {
+    let reveal = secrets.shown().map(|(key, _)| SecretKey::Key(key.to_owned())).collect();
+    Grants { reveal, ..Grants::default() }
 }
 
 /// A replay of one call.
@@ -112,7 +119,7 @@ impl Replay<'_> {
             .map_err(|error| ReplayError::Question { operation: operation.name(), detail: error.to_string() })
     }
 
-    /// Returns values as long as the real ones, which are nowhere in a recording.
+    /// Returns the values that the recording shows, and others as long as the real ones.
     pub(crate) fn stand_ins(&self) -> Result<SecretValues, ReplayError> {
         let facts = &self.recorded.secrets;
         let value = |key: &str, bytes: u64| {
@@ -128,7 +135,8 @@ impl Replay<'_> {
         };
         let values = facts.keys.iter().map(|fact| Ok((fact.key.clone(), value(&fact.key, fact.bytes)?)));
         let user_data = facts.user_data_bytes.map(|bytes| value("user data", bytes)).transpose()?;
-        let values = values.collect::<Result<_, ReplayError>>()?;
+        let mut values = values.collect::<Result<BTreeMap<_, _>, ReplayError>>()?;
+        values.extend(facts.shown().map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec())));
         Ok(SecretValues { values, user_data, ..SecretValues::default() })
     }
 }

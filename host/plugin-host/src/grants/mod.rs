@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `raw` | parses `grants.yaml` |
 //! | `form` | conditions on fields of a request |
+//! | `part` | a part of a JSON document that a driver may see |
 //! | `secret` | where a secret may be sent |
 //! | `shadow` | what a shadow may read |
 //! | `limits` | limits that an operator may set |
@@ -19,6 +20,7 @@
 mod ceiling;
 pub(crate) mod form;
 mod limits;
+mod part;
 mod raw;
 mod secret;
 mod shadow;
@@ -37,6 +39,7 @@ use crate::target::{
 
 pub(crate) use form::FormCondition;
 pub(crate) use limits::RawLimits;
+pub(crate) use part::{PartValue, SecretPart};
 pub use secret::{GrantedPlace, RequestPlace, SecretGrant};
 pub(crate) use secret::{JsonPointer, PLACEHOLDER_PREFIX, SecretKey};
 pub(crate) use shadow::ShadowRead;
@@ -230,7 +233,7 @@ impl Grants {
         self.reveal.contains(key)
     }
 
-    /// Returns the keys whose values the plugin may see.
+    /// Returns the keys, and the parts of documents under keys, whose values the plugin may see.
     pub fn revealed(&self) -> &BTreeSet<SecretKey> {
         &self.reveal
     }

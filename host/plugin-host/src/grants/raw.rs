@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_yaml_ng::Mapping;
 use sha2::{Digest, Sha256};
 
+use super::part::SEPARATOR;
 use super::secret::check_host_keys;
 use super::shadow::{RawShadowRead, shadow_read};
 use super::{
@@ -113,14 +114,15 @@ pub(super) fn parse(text: &str) -> Result<Grants, Error> {
     let egress = egress.into_iter().flatten().collect();
     let secrets = each(raw.secrets, "secrets", |raw, at| secret(raw, &regions, at))?;
     let auth = each(raw.auth, "auth", |raw, at| AuthGrant::parse(raw, &regions, at))?;
-    check_host_keys(&auth, &secrets, &raw.reveal)?;
+    let reveal = each(raw.reveal, "reveal", |text, at| SecretKey::revealed(&text, at))?;
+    check_host_keys(&auth, &secrets, &reveal)?;
     raw.limits.check()?;
     Ok(Grants {
         egress,
         secrets,
         auth,
         shadow_reads: each(raw.shadow_reads, "shadow-reads", shadow_read)?,
-        reveal: raw.reveal.iter().map(|key| SecretKey::named(key)).collect(),
+        reveal: reveal.into_iter().collect(),
         providers: raw.providers.as_deref().map(providers).transpose()?,
         limits: raw.limits,
         roots: raw.ca.as_deref().map(roots).transpose()?.unwrap_or_default(),
@@ -266,6 +268,10 @@ fn addresses(raw: OneOrMore, at: &str) -> Result<AddressClasses, Error> {
 fn secret(raw: RawSecretGrant, regions: &Regions, at: &str) -> Result<SecretGrant, Error> {
     if raw.key.is_empty() {
         return Err(Error::invalid(format!("{at}.key"), "is empty"));
+    }
+    if raw.key.contains(SEPARATOR) {
+        let problem = format!("{:?} is a part of a document, which has no placeholder", raw.key);
+        return Err(Error::invalid(format!("{at}.key"), problem));
     }
     if raw.places.is_empty() {
         return Err(Error::invalid(format!("{at}.places"), "names no place"));

@@ -4,6 +4,8 @@ use std::fmt;
 
 use http::HeaderName;
 
+use super::SecretPart;
+use super::part::SEPARATOR;
 use crate::auth::AuthGrant;
 use crate::target::{Error, Host, HostPattern};
 
@@ -15,6 +17,8 @@ pub(crate) const PLACEHOLDER_PREFIX: &str = "x0machinist0secret0x";
 pub enum SecretKey {
     /// A key of the Secret.
     Key(String),
+    /// A part of the JSON document under a key.
+    Part(SecretPart),
     /// The user data that a VM gets at boot.
     UserData,
 }
@@ -27,12 +31,24 @@ impl SecretKey {
     pub fn named(text: &str) -> Self {
         if text == Self::USER_DATA { Self::UserData } else { Self::Key(text.to_owned()) }
     }
+
+    /// Parses an entry of `reveal`: a key of the Secret, or a part of the document under it.
+    pub(super) fn revealed(text: &str, at: &str) -> Result<Self, Error> {
+        match text.split_once(SEPARATOR) {
+            None => Ok(Self::named(text)),
+            Some((Self::USER_DATA, _)) => {
+                Err(Error::invalid(at, "user data has no parts: write the key of a JSON document"))
+            }
+            Some((key, pointer)) => SecretPart::parse(key, pointer, at).map(Self::Part),
+        }
+    }
 }
 
 impl fmt::Display for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key(key) => f.write_str(key),
+            Self::Part(part) => part.fmt(f),
             Self::UserData => f.write_str(Self::USER_DATA),
         }
     }
@@ -136,12 +152,18 @@ fn segment(text: &str) -> Option<String> {
 }
 
 /// Checks that keys which the host authenticates with have no placeholder and are not revealed: such grants would
-/// contradict themselves.
+/// contradict themselves. Parts of a document that the host signs with may be revealed, its private key may not.
+/// Addresses of services may be revealed as well.
 pub(super) fn check_host_keys(
     auth: &[AuthGrant],
     secrets: &[SecretGrant],
-    reveal: &[String],
+    reveal: &[SecretKey],
 ) -> Result<(), Error> {
+    // A key that is an address for one line and a credential for another is a credential.
+    let is_address = |key: &String| {
+        let mut users = auth.iter().filter(|grant| grant.used_keys().contains(&key));
+        users.all(|grant| grant.address_keys().contains(&key))
+    };
     for (index, grant) in auth.iter().enumerate() {
         for used in grant.used_keys() {
             let key = SecretKey::named(used);
@@ -160,7 +182,13 @@ pub(super) fn check_host_keys(
             if let Some(at) = secrets.iter().position(|secret| *secret.key() == key) {
                 return Err(contradicts(format!("secrets[{at}].key"), "has no placeholder"));
             }
-            if let Some(at) = reveal.iter().position(|revealed| revealed == used) {
+            let is_shown = |revealed: &SecretKey| match revealed {
+                SecretKey::Part(part) => part.is_private_key_of(used),
+                SecretKey::Key(_) | SecretKey::UserData => *revealed == key,
+            };
+            if let Some(at) = reveal.iter().position(is_shown)
+                && !is_address(used)
+            {
                 return Err(contradicts(format!("reveal[{at}]"), "is never revealed"));
             }
         }

@@ -462,6 +462,43 @@ fn a_key_that_the_host_signs_with_is_nowhere_else() {
     grants("auth: [{ scheme: aws-sigv4, services: [ec2] }]\nreveal: [roleARN]");
 }
 
+#[test]
+fn a_part_of_a_document_may_be_revealed_although_the_host_signs_with_it() {
+    let grants =
+        grants("auth: [{ scheme: jwt-bearer }]\nreveal: ['serviceAccountJSON#/project_id', project]");
+    let revealed: Vec<String> = grants.revealed().iter().map(ToString::to_string).collect();
+    assert_eq!(revealed, ["project", "serviceAccountJSON#/project_id"]);
+    assert!(!grants.reveals(&SecretKey::named("serviceAccountJSON")));
+    let auth = "auth: [{ scheme: jwt-bearer }]\n";
+    refused(&format!("{auth}reveal: ['serviceAccountJSON#/private_key']"), "is never revealed");
+}
+
+#[test]
+fn the_address_of_a_service_may_be_revealed_although_the_host_uses_it() {
+    let revealed = grants("auth: [{ scheme: keystone }]\nreveal: [authURL]");
+    assert!(revealed.reveals(&SecretKey::named("authURL")));
+    for auth in [
+        "{ scheme: keystone, keys: { auth-url: [password] } }",
+        "{ scheme: keystone }, { scheme: bearer, keys: { token: [authURL] } }",
+    ] {
+        let key = if auth.contains("[password]") { "password" } else { "authURL" };
+        refused(&format!("auth: [{auth}]\nreveal: [{key}]"), "is never revealed");
+    }
+    let place = "secrets: [{ key: authURL, places: [{ header: a }] }]";
+    refused(&format!("auth: [{{ scheme: keystone }}]\n{place}"), "has no placeholder");
+}
+
+#[test]
+fn attack_a_pointer_reveals_no_whole_document() {
+    refused("reveal: [a, 'key#']", "reveal[1]: key# is the whole document");
+    refused("reveal: ['key#project_id']", "is no JSON pointer");
+    refused("reveal: ['key#/a~2']", "is no JSON pointer");
+    refused("reveal: ['#/project_id']", "names no key");
+    refused("reveal: ['userData#/x']", "user data has no parts");
+    let place = "places: [{ header: a }]";
+    refused(&format!("reveal: ['key#/a']\nsecrets: [{{ key: 'key#/a', {place} }}]"), "has no placeholder");
+}
+
 /// The same question answered by hand: take the text apart, decode until nothing changes, walk the segments.
 fn naive_allows(host: &str, path: &str) -> bool {
     let host = host.to_lowercase();

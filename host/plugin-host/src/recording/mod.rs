@@ -309,6 +309,12 @@ impl Secrets {
             ..Self::default()
         }
     }
+
+    /// Returns the values that the component was shown, by key, as far as the recording has them.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (&str, &str)> {
+        let granted = self.reveals.iter().filter(|reveal| reveal.granted);
+        granted.filter_map(|reveal| Some((reveal.key.as_str(), reveal.value.as_deref()?)))
+    }
 }
 
 fn broken(answer: Option<serde_json::Value>, failure: &GuestFailure) -> End {

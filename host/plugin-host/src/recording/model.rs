@@ -1,4 +1,5 @@
-//! The model of a recording: all inputs of a component in one call, and its actions. Never a secret's value.
+//! The model of a recording: all inputs of a component in one call, and its actions. Never a secret's value, unless the
+//! grants reveal it and it does not look like a credential.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,7 @@ pub struct Recording {
     pub settings: String,
     /// Its arguments, as the contract has them.
     pub question: Value,
-    /// Its secrets, without their values.
+    /// Its secrets.
     pub secrets: Secrets,
     /// The seed of its random numbers, in hex.
     #[serde(rename = "chance")]
@@ -116,6 +117,9 @@ pub struct Reveal {
     pub key: String,
     /// Whether the grants allowed it.
     pub granted: bool,
+    /// The value, for the replay. Absent: the recording masks it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
 }
 
 /// Times, each in the order in which they were read.

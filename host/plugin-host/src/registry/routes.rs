@@ -179,11 +179,17 @@ impl Routes {
     }
 
     fn unknown(&self, provider: &ProviderName) -> Refusal {
-        let mut hint = String::new();
-        if !self.serving.is_empty() {
-            let names: Vec<&str> = self.serving.keys().map(ProviderName::as_str).collect();
-            hint = format!("; served are {}", names.join(", "));
-        }
+        let names = self.serving.keys().map(ProviderName::as_str).collect::<Vec<_>>().join(", ");
+        let mut hint = if provider.is_empty() {
+            // machine-controller-manager has one driver and does not read the field; here it selects the driver. The
+            // only driver does not take such a class: with a second driver the class would lose it.
+            let one_of = if names.is_empty() { String::new() } else { format!(" to one of {names}") };
+            format!("; the MachineClass names none: set its field provider{one_of}")
+        } else if names.is_empty() {
+            String::new()
+        } else {
+            format!("; served are {names}")
+        };
         for problem in &self.not_serving {
             hint.push_str("; ");
             hint.push_str(problem);

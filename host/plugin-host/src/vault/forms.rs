@@ -51,6 +51,12 @@ pub(super) fn needles(kind: ValueKind, value: &[u8]) -> Vec<Needle> {
     forms.needles
 }
 
+/// Whether a value looks like a key or a token, or like a text that may contain one. Names, regions, URLs and ids of
+/// cloud objects do not.
+pub(super) fn is_like_a_credential(value: &[u8]) -> bool {
+    is_text(value) || is_random(value)
+}
+
 /// Bootstrap tokens in a text: six characters, a dot, sixteen characters.
 pub(super) fn bootstrap_tokens(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     const ID: usize = 6;

@@ -3,10 +3,11 @@
 //! The host replaces placeholders after the request has left the sandbox, in granted places and towards granted hosts.
 //! Anywhere else it refuses the whole request.
 //!
-//! Answers, logs, errors, panics and recordings are scrubbed of all values of the call's Secret that are not revealed,
-//! of user data (rendered, and its template), of bootstrap tokens, access tokens and signatures, and of all that other
-//! calls of the plugin had to hide within one hour. Text is scrubbed first and cut afterwards. A scrubber asks the
-//! vault at each search, so that a token that becomes known late is removed from an answer that has begun.
+//! Answers, logs, errors, panics and recordings are scrubbed of all values of the call's Secret that are not revealed
+//! (logs and errors also of those that are), of user data (rendered, and its template), of bootstrap tokens, access
+//! tokens and signatures, and of all that other calls of the plugin had to hide within one hour. Text is scrubbed
+//! first and cut afterwards. A scrubber asks the vault at each search, so that a token that becomes known late is
+//! removed from an answer that has begun.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -17,6 +18,8 @@
 //! | `beginnings` | finds many exact spellings in one pass |
 //! | `known` | values that every call of the plugin hides |
 //! | `encode` | encodings of a placeholder |
+//! | `recorded` | values that recordings show |
+//! | `reveal_tests` | parts of documents, and values in recordings |
 //! | `spelling_tests` | spellings of clouds and careless programs, and honest answers that stay as they are |
 
 mod beginnings;
@@ -25,12 +28,13 @@ mod fold;
 mod forms;
 mod index;
 mod known;
+mod recorded;
 mod scrub;
 mod scrubber;
 mod search;
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -40,7 +44,7 @@ use machinist_core::driver::SecretValues;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::grants::{Grants, PLACEHOLDER_PREFIX, SecretKey};
+use crate::grants::{Grants, PLACEHOLDER_PREFIX, PartValue, SecretKey};
 
 pub use encode::PlaceholderEncoding;
 pub use scrub::MASK;
@@ -90,7 +94,7 @@ pub struct SecretId(usize);
 pub struct Vault(Arc<VaultState>);
 
 struct VaultState {
-    /// Sorted by key, user data last.
+    /// Sorted by name, user data last.
     secrets: Vec<Secret>,
     /// User data that the call may not send.
     hidden_user_data: Option<Zeroizing<Vec<u8>>>,
@@ -101,6 +105,8 @@ struct VaultState {
     shown: Arc<BTreeSet<ValueId>>,
     /// Pieces of these are looked for in logs.
     shown_index: OnceLock<Option<Arc<NeedleIndex>>>,
+    /// Pieces of these are looked for in recordings.
+    unrecorded_index: OnceLock<Option<Arc<NeedleIndex>>>,
     issued: Mutex<Issued>,
     reveals: AtomicU64,
     refusals: AtomicU64,
@@ -109,6 +115,43 @@ struct VaultState {
 struct Secret {
     key: SecretKey,
     value: Zeroizing<Vec<u8>>,
+    /// Whether the component may see the value.
+    is_shown: bool,
+}
+
+impl Secret {
+    /// Returns the values of a Secret and the parts of documents that the grants reveal, sorted by name.
+    fn all(values: BTreeMap<String, Vec<u8>>, grants: &Grants) -> Vec<Self> {
+        let parts: Vec<Self> = grants.revealed().iter().filter_map(|key| Self::part(key, &values)).collect();
+        let whole = values.into_iter().map(|(key, value)| Self::whole(SecretKey::Key(key), value, grants));
+        let mut all: Vec<Self> = whole.chain(parts).collect();
+        all.sort_by_cached_key(|secret| secret.key.to_string());
+        all
+    }
+
+    fn whole(key: SecretKey, value: Vec<u8>, grants: &Grants) -> Self {
+        Self { is_shown: grants.reveals(&key), key, value: Zeroizing::new(value) }
+    }
+
+    /// A part is no needle of its own. It is a member of its document, whose needles find it if it looks random; a name
+    /// such as that of a project stays readable in errors.
+    fn is_whole(&self) -> bool {
+        match self.key {
+            SecretKey::Key(_) | SecretKey::UserData => true,
+            SecretKey::Part(_) => false,
+        }
+    }
+
+    /// Returns `None` for a key that is no part, and for a part that the Secret does not have.
+    fn part(key: &SecretKey, values: &BTreeMap<String, Vec<u8>>) -> Option<Self> {
+        let SecretKey::Part(part) = key else { return None };
+        let (value, is_shown) = match part.value(values.get(part.key())?) {
+            PartValue::Absent => return None,
+            PartValue::Text(text) => (text.as_bytes().to_vec(), true),
+            PartValue::Refused => (Vec::new(), false),
+        };
+        Some(Self { key: key.clone(), value: Zeroizing::new(value), is_shown })
+    }
 }
 
 #[derive(Default)]
@@ -122,12 +165,14 @@ struct Issued {
     /// Built at first use, dropped when there is more to look for.
     for_guest: Option<Arc<Needles>>,
     for_logs: Option<Arc<Needles>>,
+    for_recordings: Option<Arc<Needles>>,
 }
 
 impl Issued {
     fn forget_needles(&mut self) {
         self.for_guest = None;
         self.for_logs = None;
+        self.for_recordings = None;
     }
 }
 
@@ -148,10 +193,8 @@ impl Vault {
     /// A vault for one call under these grants. All that it hides is known from now on.
     pub(crate) fn knowing(values: SecretValues, grants: Arc<Grants>, known: KnownTo) -> Self {
         let SecretValues { values, user_data, hidden, plugins: _ } = values;
-        let keyed = values.into_iter().map(|(key, value)| (SecretKey::Key(key), value));
-        let user_data = user_data.map(|value| (SecretKey::UserData, value));
-        let secrets: Vec<Secret> =
-            keyed.chain(user_data).map(|(key, value)| Secret { key, value: Zeroizing::new(value) }).collect();
+        let mut secrets = Secret::all(values, &grants);
+        secrets.extend(user_data.map(|value| Secret::whole(SecretKey::UserData, value, &grants)));
         let template = hidden.template.map(Zeroizing::new);
         let hidden_user_data = hidden.rendered.map(Zeroizing::new);
         let user_data = secrets.iter().find(|secret| secret.key == SecretKey::UserData);
@@ -170,7 +213,7 @@ impl Vault {
         }
         for secret in secrets.iter().filter(|secret| secret.key != SecretKey::UserData) {
             let value = secret.value.trim_ascii();
-            if grants.reveals(&secret.key) {
+            if secret.is_shown {
                 shown.insert(known::id(value));
             } else if value.len() >= SCRUBBED_FROM_BYTES {
                 known.credential(value, None);
@@ -183,24 +226,29 @@ impl Vault {
             known,
             shown: Arc::new(shown),
             shown_index: OnceLock::new(),
+            unrecorded_index: OnceLock::new(),
             issued: Mutex::default(),
             reveals: AtomicU64::new(0),
             refusals: AtomicU64::new(0),
         }))
     }
 
-    /// The keys of the Secret, sorted, without user data.
+    /// The keys of the Secret and the parts that it has of those that the grants reveal, sorted, without user data.
     pub fn keys(&self) -> Vec<String> {
         let key = |secret: &Secret| match &secret.key {
-            SecretKey::Key(key) => Some(key.clone()),
+            key @ (SecretKey::Key(_) | SecretKey::Part(_)) => Some(key.to_string()),
             SecretKey::UserData => None,
         };
         self.0.secrets.iter().filter_map(key).collect()
     }
 
-    /// `None` when there is no such key.
+    /// `None` when there is no such key, and no such part among those that the grants reveal.
     pub fn open(&self, key: &str) -> Option<SecretId> {
-        self.position(|secret| matches!(&secret.key, SecretKey::Key(name) if name == key))
+        self.position(|secret| match &secret.key {
+            SecretKey::Key(name) => name == key,
+            SecretKey::Part(part) => part.to_string() == key,
+            SecretKey::UserData => false,
+        })
     }
 
     /// Returns the user data that a VM gets at boot, if the call has it.
@@ -260,7 +308,7 @@ impl Vault {
 
     /// The value itself, for keys that the operator granted. Each call that succeeds is counted.
     pub fn reveal(&self, id: SecretId) -> Result<Vec<u8>, Refusal> {
-        let granted = self.secret(id).filter(|secret| self.0.grants.reveals(&secret.key));
+        let granted = self.secret(id).filter(|secret| secret.is_shown);
         let Some(secret) = granted else {
             self.refused();
             return Err(Refusal::NotGranted);
@@ -332,7 +380,8 @@ impl Vault {
 
     /// The value of a key of the Secret, for the host to sign with.
     pub(crate) fn credential(&self, key: &str) -> Option<Zeroizing<Vec<u8>>> {
-        self.open(key).and_then(|id| self.secret(id)).map(|secret| secret.value.clone())
+        let is_it = |secret: &&Secret| matches!(&secret.key, SecretKey::Key(name) if name == key);
+        self.0.secrets.iter().find(is_it).map(|secret| secret.value.clone())
     }
 
     /// Scrubs these values, too, from now on, in each call of the plugin for an hour and as long as they are good.
@@ -398,17 +447,17 @@ impl Vault {
         let known = issued.for_logs.take();
         let exact = known.unwrap_or_else(|| Arc::new(self.needles(&issued, |_| true)));
         issued.for_logs = Some(Arc::clone(&exact));
-        let own = self.0.shown_index.get_or_init(|| self.shown_index()).clone();
+        let own = self.0.shown_index.get_or_init(|| self.index_of(|secret| secret.is_shown)).clone();
         Search { exact, known: self.0.known.memories(), own, shown: Arc::default() }
     }
 
-    /// Over the values that the component may see, and no log.
-    fn shown_index(&self) -> Option<Arc<NeedleIndex>> {
+    /// Over values that the component may see, and the reader of a log or of a recording may not.
+    fn index_of(&self, is_in: impl Fn(&Secret) -> bool) -> Option<Arc<NeedleIndex>> {
         let mut index = NeedleIndex::default();
-        for secret in self.0.secrets.iter().filter(|secret| self.0.grants.reveals(&secret.key)) {
+        for secret in self.0.secrets.iter().filter(|secret| secret.is_whole() && is_in(secret)) {
             let kind = match secret.key {
                 SecretKey::UserData => ValueKind::Text,
-                SecretKey::Key(_) => ValueKind::Credential,
+                SecretKey::Key(_) | SecretKey::Part(_) => ValueKind::Credential,
             };
             if secret.value.len() >= SCRUBBED_FROM_BYTES {
                 forms::needles(kind, &secret.value).into_iter().for_each(|needle| index.add(0, needle));
@@ -419,7 +468,7 @@ impl Vault {
 
     fn needles(&self, issued: &Issued, is_hidden: impl Fn(&SecretKey) -> bool) -> Needles {
         let mut needles = Needles::default();
-        for secret in self.0.secrets.iter().filter(|secret| is_hidden(&secret.key)) {
+        for secret in self.0.secrets.iter().filter(|secret| secret.is_whole() && is_hidden(&secret.key)) {
             needles.add_value(&secret.value, |value| self.0.known.source(value));
         }
         for expansion in issued.expansions.values().filter(|expansion| is_hidden(&expansion.key)) {
@@ -461,6 +510,8 @@ fn fresh_token() -> String {
     })
 }
 
+#[cfg(test)]
+mod reveal_tests;
 #[cfg(test)]
 mod spelling_tests;
 #[cfg(test)]

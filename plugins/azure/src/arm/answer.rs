@@ -103,6 +103,7 @@ pub(crate) struct NicFacts {
 pub(crate) struct DiskFacts {
     pub(crate) tags: Tags,
     pub(crate) state: Provisioning,
+    pub(crate) zone: Option<String>,
     /// The VM that it is attached to.
     pub(crate) vm: Option<String>,
 }
@@ -183,7 +184,8 @@ pub(crate) fn nic(value: &Value) -> Option<NicFacts> {
 pub(crate) fn disk(value: &Value) -> Option<DiskFacts> {
     value.get("id")?.as_str()?;
     let vm = value.get("managedBy").and_then(Value::as_str).filter(|id| !id.is_empty());
-    Some(DiskFacts { tags: tags(value), state: state(value), vm: vm.map(str::to_owned) })
+    let zone = value.pointer("/zones/0").and_then(Value::as_str).map(str::to_owned);
+    Some(DiskFacts { tags: tags(value), state: state(value), zone, vm: vm.map(str::to_owned) })
 }
 
 fn state(value: &Value) -> Provisioning {

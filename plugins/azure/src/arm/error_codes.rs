@@ -76,6 +76,18 @@ pub(crate) const EXISTS: [&str; 3] = ["PreconditionFailed", "ConditionNotMet", "
 /// A disk of a name that the VM would give to its own.
 pub(crate) const NAME_TAKEN: &str = "ConflictingUserInput";
 
+/// The codes that another zone may not have; a trailing `*` matches any suffix. Quotas and subnets are the region's.
+const OF_A_ZONE: [&str; 7] = [
+    "ZonalAllocationFailed", "AllocationFailed", "OverconstrainedZonalAllocationRequest",
+    "OverconstrainedAllocationRequest", "SkuNotAvailable", "NotAvailableForSubscription",
+    "SpotCapacityNotAvailable*",
+];
+
+/// True if a code says that the zone alone lacks something.
+pub(crate) fn is_of_a_zone(code: &str) -> bool {
+    OF_A_ZONE.iter().any(|name| is_named(name, code))
+}
+
 const OTHER_CAPACITY: &str = "wait, or use another vmSize, zone or location";
 const QUOTA: &str = "raise the subscription's quota in this location, or remove VMs";
 const KEYS: &str = "correct clientID, clientSecret and tenantID in the MachineClass's Secret";
@@ -233,14 +245,16 @@ pub(crate) static TABLE: &[Meaning] = &[
 /// Returns the meaning of a code, with the message that came with it.
 pub(crate) fn meaning(code: &str, message: &str) -> Option<&'static Meaning> {
     let message = message.to_ascii_lowercase();
-    let fits = |row: &&Meaning| {
-        let is_named = match row.name.strip_suffix('*') {
-            Some(start) => code.get(..start.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(start)),
-            None => code.eq_ignore_ascii_case(row.name),
-        };
-        is_named && (row.said.is_empty() || says(&message, row.said))
-    };
+    let fits = |row: &&Meaning| is_named(row.name, code) && (row.said.is_empty() || says(&message, row.said));
     TABLE.iter().find(fits)
+}
+
+/// True if a code has this name, or begins with it before a `*`.
+fn is_named(name: &str, code: &str) -> bool {
+    match name.strip_suffix('*') {
+        Some(start) => code.get(..start.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(start)),
+        None => code.eq_ignore_ascii_case(name),
+    }
 }
 
 /// True if the message contains the words, whatever blanks are between them.
@@ -281,6 +295,23 @@ mod tests {
         let size = "The requested VM size is NOT\n supported in this zone";
         assert_eq!(code("BadRequest", size), Some(Code::ResourceExhausted));
         assert_eq!(code("BadRequest", "unusual"), Some(Code::InvalidArgument));
+    }
+
+    #[test]
+    fn only_capacity_is_of_a_zone_and_each_such_code_is_exhaustion() {
+        for name in OF_A_ZONE {
+            let name = name.replace('*', "X");
+            assert_eq!(
+                (is_of_a_zone(&name), code(&name, "")),
+                (true, Some(Code::ResourceExhausted)),
+                "{name}"
+            );
+        }
+        for name in
+            ["ResourceQuotaExceeded", "QuotaExceeded", "OperationNotAllowed", "SubnetIsFull", "BadRequest"]
+        {
+            assert!(!is_of_a_zone(name), "{name}");
+        }
     }
 
     #[test]

@@ -169,7 +169,7 @@ mod tests {
     use machinist_sdk::driver::Method;
 
     use super::*;
-    use crate::arm::settings::AzureCloud;
+    use crate::class::azure_cloud::AzureCloud;
 
     fn answer(status: u16, body: &str) -> HttpAnswer {
         HttpAnswer { status, headers: Vec::new(), body: body.as_bytes().to_vec() }

@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `call` | sends one request through the host, which authenticates it, and judges its answer |
-//! | `settings` | the clouds of Azure, and the endpoint in the operator's settings beside the plugin |
+//! | `settings` | the address of Azure: its cloud's, or the endpoint in the operator's settings beside the plugin |
 //! | `credentials` | checks that the Secret has the keys with which the host asks for tokens |
 //! | `names` | paths and names of resources |
 //! | `answer` | Azure's objects, with the fields that the driver needs |
@@ -32,7 +32,8 @@ use self::call::Ask;
 use self::errors::ArmError;
 use self::names::{Kind, ResourceId};
 use self::operation::{Accepted, Progress};
-use self::settings::{AzureCloud, Endpoint};
+use self::settings::Endpoint;
+use crate::class::azure_cloud::AzureCloud;
 use crate::class::spec::Spec;
 use crate::class::storage::Urn;
 

@@ -37,6 +37,8 @@ pub(crate) struct Pending {
     /// Disks of the VM: after its end only this tells them all, if the class has changed.
     pub(crate) disks: Vec<String>,
     pub(crate) address: Option<String>,
+    /// The zone of the create, after others have said no. `None`: the class's own. The name is the key of all zones.
+    pub(crate) zone: Option<i32>,
 }
 
 impl Pending {
@@ -52,7 +54,8 @@ impl Pending {
         let disks = disks.filter_map(Value::as_str).filter(|name| is_disk_of(&vm.name, name));
         let disks = disks.take(MOST_DISKS).map(str::to_owned).collect();
         let address = own("address").filter(|text| is_address(text)).map(str::to_owned);
-        Self { poll: doing.zip(poll), disks, address, vm: Some(vm) }
+        let zone = value.get("zone").and_then(Value::as_i64).and_then(|zone| i32::try_from(zone).ok());
+        Self { poll: doing.zip(poll), disks, address, zone, vm: Some(vm) }
     }
 
     pub(crate) fn text(&self) -> String {
@@ -69,6 +72,9 @@ impl Pending {
         }
         if let Some(address) = &self.address {
             state["address"] = json!(address);
+        }
+        if let Some(zone) = self.zone {
+            state["zone"] = json!(zone);
         }
         state.to_string()
     }
@@ -96,6 +102,7 @@ mod tests {
             poll: Some((Doing::Delete, "/subscriptions/s/x?a=b".into())),
             disks: vec!["vm-1-os-disk".into()],
             address: Some("10.0.0.4".into()),
+            zone: Some(2),
         };
         assert_eq!(Pending::parse(Some(&state.text())), state);
         assert_eq!(state.poll_of(Doing::Create), None);
@@ -108,10 +115,10 @@ mod tests {
         }
         let vm = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm-1";
         let text = format!(
-            r#"{{"vm": "{vm}", "doing": "create", "poll": "https://evil", "disks": ["pvc-1"], "address": "x y"}}"#
+            r#"{{"vm": "{vm}", "doing": "create", "poll": "https://evil", "disks": ["pvc-1"], "address": "x y", "zone": "2"}}"#
         );
         let read = Pending::parse(Some(&text));
-        assert_eq!((read.poll, read.disks, read.address), (None, Vec::new(), None));
+        assert_eq!((read.poll, read.disks, read.address, read.zone), (None, Vec::new(), None, None));
         assert!(read.vm.is_some());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use machinist_sdk::driver::{Class, Failure, invalid};
 use serde_json::Value;
 
-use crate::arm::settings::AzureCloud;
+use crate::class::azure_cloud::AzureCloud;
 use crate::class::lenient::{Findings, Object};
 use crate::class::storage::{self, DataDisk, Image, OsDisk};
 use crate::tags::{CLUSTER_KEY, OWN_TAGS, ROLE_KEY, TagKeys};
@@ -112,6 +112,14 @@ impl Spec {
     pub(crate) fn tag_keys(&self) -> Option<TagKeys> {
         let key = |prefix: &str| self.tags.keys().find(|key| key.starts_with(prefix)).cloned();
         Some(TagKeys { cluster: key(CLUSTER_KEY)?, role: key(ROLE_KEY)? })
+    }
+
+    /// Returns the zone of the VM and its disks, as Azure writes it. `None`: the class names a set instead.
+    pub(crate) fn zone(&self) -> Option<String> {
+        match &self.place {
+            Place::Zone(zone) => Some(zone.to_string()),
+            Place::AvailabilitySet(_) | Place::ScaleSet(_) | Place::Unknown => None,
+        }
     }
 
     /// Returns the resource group, if there is one.

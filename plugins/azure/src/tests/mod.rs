@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `classes` | classes that the driver accepts and refuses |
 //! | `creation` | from a request to exactly one VM |
+//! | `zones` | zones that a create tries one after the other |
 //! | `faults` | a fault at each request of a life: one VM, and nothing left |
 //! | `refusals` | refusals of Azure, as the host and people see them |
 //! | `deletion` | nothing is left, and nothing of others is touched |
@@ -23,3 +24,4 @@ mod harness;
 mod listing;
 mod refusals;
 mod takeover;
+mod zones;

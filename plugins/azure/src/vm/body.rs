@@ -203,10 +203,7 @@ fn data_disk(disk: &DataDisk, id: &ResourceId) -> Value {
 }
 
 fn zones(spec: &Spec) -> Option<Vec<String>> {
-    match &spec.place {
-        Place::Zone(zone) => Some(vec![zone.to_string()]),
-        Place::AvailabilitySet(_) | Place::ScaleSet(_) | Place::Unknown => None,
-    }
+    spec.zone().map(|zone| vec![zone])
 }
 
 /// Sets a field, if there is a value.

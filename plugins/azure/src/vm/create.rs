@@ -3,16 +3,21 @@
 //! A VM has the Machine's name, and Azure refuses a second one of the name whatever reads show (`If-None-Match: *`). So
 //! each step can be repeated, and a call goes on where the one before ended. Azure works for minutes on a VM: the call
 //! that orders it answers "in progress", and the next ones ask how it goes.
+//!
+//! Zones are tried one per call. The host stores the next one before the driver orders a VM there, and the name is the
+//! key of all of them.
 
 use machinist_sdk::driver::{Code, Creation, Failure, Request, invalid};
 
 use crate::arm::Found;
 use crate::arm::answer::{Power, Provisioning, VmFacts};
+use crate::arm::error_codes;
 use crate::arm::errors::{self, ArmError};
 use crate::arm::names::{self, Kind, ResourceId};
 use crate::arm::operation::{self, Progress};
 use crate::arm::pending::{Doing, Pending};
-use crate::class::spec;
+use crate::class::spec::{self, Place};
+use crate::class::zone;
 use crate::vm::body::{self, Launch};
 use crate::vm::machine::{Known, Look, Machines, Outcome, no_group, or_log};
 use crate::vm::parts::{Parts, foreign};
@@ -20,6 +25,8 @@ use machinist_sdk::driver as wit;
 
 /// The time until the next look at a VM that reads do not show yet, or that is being removed.
 const LAG_RETRY_MS: u64 = 2_000;
+/// The time until the next call, if there is something to do at once.
+const AT_ONCE_MS: u64 = 0;
 const DOING: &str = "create the VM";
 
 impl Machines<'_> {
@@ -31,6 +38,10 @@ impl Machines<'_> {
         let mut known = self.known(request);
         let id = known.id.clone().ok_or_else(no_group)?;
         known.state.vm = Some(id.clone());
+        let choices = zone::choices(&request.class);
+        // If the class names other zones now and a VM is there, the name finds it.
+        known.state.zone = known.state.zone.filter(|zone| choices.contains(zone));
+        known.stay_in_zone();
         if let Some(poll) = known.state.poll_of(Doing::Create).map(str::to_owned) {
             match self.arm.progress(&poll, DOING)? {
                 Progress::Running { retry_after_ms } => {
@@ -53,6 +64,7 @@ impl Machines<'_> {
         }
         let (spec, _) = spec::read(&request.class)?;
         known.spec = spec;
+        known.stay_in_zone();
         self.begin(known, &id, user_data)
     }
 
@@ -83,13 +95,27 @@ impl Machines<'_> {
             Err(failed) if failed.is_existing() => self.existing(&known, id),
             Err(failed) if failed.is_taken_name() => self.without_old_disks(&known, id, failed),
             Err(failed) => {
-                let failure = Failure::from(failed);
-                if failure.code == Code::ResourceExhausted {
+                let answer = self.next_zone(&known, failed.into(), AT_ONCE_MS);
+                // Another zone needs the network interface as well.
+                if answer.as_ref().is_err_and(|failure| failure.code == Code::ResourceExhausted) {
                     self.withdraw(&known, id);
                 }
-                Err(failure)
+                answer
             }
         }
+    }
+
+    /// Azure has made no VM. If the zone has said no for certain, the host stores the next one, and calls again after
+    /// the pause. After the last zone the refusal is the answer, and the next create begins with the class's own zone.
+    fn next_zone(&self, known: &Known<'_>, refused: Failure, pause_ms: u64) -> Outcome<Creation> {
+        let choices = zone::choices(&known.request.class);
+        let at = choices.iter().position(|zone| known.spec.place == Place::Zone(*zone));
+        let next = at.filter(|_| is_refused_by_zone(&refused)).and_then(|at| choices.get(at + 1));
+        let mut state = Pending { poll: None, ..known.state.clone() };
+        let Some(next) = next.copied() else { return Err(in_zone(refused, state)) };
+        state.zone = Some(next);
+        self.log.info("a zone has no capacity, the next one is tried", &[("zone", &next.to_string())]);
+        Ok(progress(&state, &format!("{}; zone {next} is tried next", refused.message), pause_ms))
     }
 
     /// Looks at the VM that Azure has accepted.
@@ -130,7 +156,7 @@ impl Machines<'_> {
                 let (code, message) = facts.failure.clone().unwrap_or_else(|| {
                     ("Failed".to_owned(), "Azure could not create the VM, and does not say why".to_owned())
                 });
-                self.withdrawn(known, id, &code, &message)
+                self.withdrawn(known, id, facts, &code, &message)
             }
             (Provisioning::Deleting, _) => {
                 Ok(progress(&known.state, "the VM of an earlier create is being deleted", LAG_RETRY_MS))
@@ -155,16 +181,33 @@ impl Machines<'_> {
     ) -> Outcome<Creation> {
         match self.look(known, id)? {
             Look::Here(facts) if facts.power == Power::Running => self.created(known, &facts),
-            Look::Here(_) => self.withdrawn(known, id, code, message),
-            Look::Absent | Look::NoGroup => Err(after(known, code, message)),
+            Look::Here(facts) => self.withdrawn(known, id, &facts, code, message),
+            Look::Absent | Look::NoGroup => {
+                self.next_zone(known, errors::failed_later(DOING, code, message), LAG_RETRY_MS)
+            }
             Look::Foreign(refused) => Err(refused),
         }
     }
 
-    /// Removes a VM that never ran, and its parts with it: the next create makes another one.
-    fn withdrawn(&self, known: &Known<'_>, id: &ResourceId, code: &str, message: &str) -> Outcome<Creation> {
+    /// Removes a VM that never ran, and its parts with it: the next create makes another one. A VM of an earlier zone
+    /// that is still there says nothing about this one.
+    fn withdrawn(
+        &self,
+        known: &Known<'_>,
+        id: &ResourceId,
+        facts: &VmFacts,
+        code: &str,
+        message: &str,
+    ) -> Outcome<Creation> {
         or_log(self.log, "the failed VM is not removed yet", self.arm.delete(id));
-        Err(after(known, code, message))
+        if facts.zone != known.spec.zone() {
+            return Ok(progress(
+                &known.state,
+                "the failed VM of an earlier zone is removed first",
+                LAG_RETRY_MS,
+            ));
+        }
+        self.next_zone(known, errors::failed_later(DOING, code, message), LAG_RETRY_MS)
     }
 
     /// Removes the parts of a VM that Azure has refused, as far as Azure allows it: it may keep a network interface for
@@ -208,10 +251,20 @@ impl Machines<'_> {
     }
 }
 
-/// Returns the failure of an accepted create, with what the next call has to know.
-fn after(known: &Known<'_>, code: &str, message: &str) -> Failure {
-    let mut failure = errors::failed_later(DOING, code, message);
-    failure.last_known_state = Some(Pending { poll: None, ..known.state.clone() }.text());
+/// True if a refusal is certain, and another zone may not refuse.
+fn is_refused_by_zone(failure: &Failure) -> bool {
+    !failure.may_have_happened && failure.cloud_code.as_deref().is_some_and(error_codes::is_of_a_zone)
+}
+
+/// Returns a failure with the zone of the next create: the same one as long as the outcome is open or Azure only puts
+/// the create off, else the class's own. That one alone decides whether the Machine can ever work.
+fn in_zone(mut failure: Failure, mut state: Pending) -> Failure {
+    let stays = failure.may_have_happened || matches!(failure.code, Code::Unavailable | Code::Aborted);
+    if state.zone.is_some() && !stays {
+        state.zone = None;
+        failure.terminal = false;
+    }
+    failure.last_known_state = Some(state.text());
     failure
 }
 

@@ -10,7 +10,7 @@ use crate::arm::graph::{self, Row};
 use crate::arm::names::{self, Kind, ResourceId};
 use crate::arm::pending::Pending;
 use crate::arm::{Arm, ArmResult, Found};
-use crate::class::spec::{self, Spec};
+use crate::class::spec::{self, Place, Spec};
 use crate::tags::{CLUSTER_TAG, TagKeys};
 use crate::vm::marks::{Marks, Whose, is_unmarked, lacks_marks};
 use crate::vm::{adoption, map};
@@ -54,6 +54,13 @@ impl Known<'_> {
     /// True if the provider id, which others write as well, leads to the VM.
     fn has_id(&self) -> bool {
         self.request.machine.provider_id.as_deref().and_then(map::name_of).is_some()
+    }
+
+    /// Puts the class into the zone that an earlier create has noted.
+    pub(crate) fn stay_in_zone(&mut self) {
+        if let Some(zone) = self.state.zone {
+            self.spec.place = Place::Zone(zone);
+        }
     }
 
     /// Returns the owner of a resource by its tags and its name.

@@ -11,6 +11,7 @@
 //! | `initialize` | the marks of adopted VMs |
 //! | `marks` | ownership of resources by Machines and clusters, by their tags |
 //! | `adoption` | the operator's choice of another program's VMs that a cluster adopts |
+//! | `resources` | the resources of a Node of a class: those of its VM size |
 //! | `map` | from Azure's objects to the contract's types |
 
 pub(crate) mod adoption;
@@ -23,3 +24,4 @@ pub(crate) mod map;
 pub(crate) mod marks;
 pub(crate) mod parts;
 pub(crate) mod remains;
+pub(crate) mod resources;

@@ -91,7 +91,13 @@ impl Machines<'_> {
                     return Err(foreign);
                 }
                 match facts.state {
-                    Provisioning::Succeeded => continue,
+                    Provisioning::Succeeded if facts.zone == known.spec.zone() => continue,
+                    // An earlier create has made it for a VM in a zone without capacity.
+                    Provisioning::Succeeded => {
+                        self.arm.delete(&id)?;
+                        waits = Some(waiting(&id, "is in another zone, and is removed first"));
+                        continue;
+                    }
                     Provisioning::Failed => {
                         self.arm.delete(&id)?;
                         waits = Some(waiting(&id, "could not be created, and is removed first"));

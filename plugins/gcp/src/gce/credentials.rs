@@ -8,6 +8,8 @@ use crate::names::is_project;
 const CREDENTIALS: [&str; 3] = ["serviceAccountJSON", "serviceaccount.json", "credentialsConfig"];
 /// The key with the project, for credentials that do not contain it.
 const PROJECT: &str = "projectID";
+/// The field of the JSON file with the project, as grants name it behind the key.
+const PROJECT_FIELD: &str = "#/project_id";
 /// How what cloud-init reads begins: a configuration, and the template of one, as kubeadm's bootstrap data are.
 const OF_CLOUD_INIT: [&[u8]; 2] = [b"#cloud-config", b"## template: jinja"];
 
@@ -38,13 +40,26 @@ pub(crate) fn check(host: &dyn Host) -> Result<(), Failure> {
 
 /// Returns the project of the Secret, if it has the key and the grants reveal it.
 pub(crate) fn project(host: &dyn Host) -> Result<Option<String>, Failure> {
-    let Some(secret) = host.secrets().open(PROJECT) else { return Ok(None) };
+    revealed_project(host, PROJECT)
+}
+
+/// Returns the project in the JSON file with which the host authenticates, if the grants reveal this field of it. The
+/// rest of the file stays in the host.
+pub(crate) fn project_of_account(host: &dyn Host) -> Result<Option<String>, Failure> {
+    match CREDENTIALS.into_iter().find(|key| host.secrets().open(key).is_some()) {
+        Some(key) => revealed_project(host, &format!("{key}{PROJECT_FIELD}")),
+        None => Ok(None),
+    }
+}
+
+fn revealed_project(host: &dyn Host, key: &str) -> Result<Option<String>, Failure> {
+    let Some(secret) = host.secrets().open(key) else { return Ok(None) };
     let Ok(bytes) = secret.reveal() else { return Ok(None) };
     let text = String::from_utf8(bytes).unwrap_or_default();
     match text.trim() {
         "" => Ok(None),
         project if is_project(project) => Ok(Some(project.to_owned())),
-        _ => Err(invalid(format!("{PROJECT} of the MachineClass's Secret is not the id of a project"))),
+        _ => Err(invalid(format!("{key} of the MachineClass's Secret is not the id of a project"))),
     }
 }
 
@@ -54,7 +69,9 @@ pub(crate) fn no_project() -> Failure {
         Code::FailedPrecondition,
         format!(
             "the project of the instances is unknown: set project in the MachineClass's providerSpec or in the plugin's \
-             settings, or add {PROJECT} to the Secret and to reveal in the plugin's grants"
+             settings, or add {PROJECT} to the Secret and to reveal in the plugin's grants, or add {}{PROJECT_FIELD} to \
+             reveal",
+            CREDENTIALS[0]
         ),
     )
 }

@@ -56,7 +56,10 @@ impl<'a> Gce<'a> {
             Some(project) => project,
             None => match credentials::project(host)? {
                 Some(project) => project,
-                None => settings::project(&settings)?.ok_or_else(credentials::no_project)?,
+                None => match settings::project(&settings)? {
+                    Some(project) => project,
+                    None => credentials::project_of_account(host)?.ok_or_else(credentials::no_project)?,
+                },
             },
         };
         Ok(Self { host, endpoint, project })

@@ -239,6 +239,27 @@ fn missing_credentials_and_projects_are_named_and_nothing_is_sent() {
 }
 
 #[test]
+fn the_project_of_the_service_account_is_the_last_that_counts() {
+    let part = "serviceAccountJSON#/project_id";
+    let get = |project: &str, settings: &str, grant: &str| {
+        let host = MockHost::new(|_| Err(NoAnswerReason::Unreachable))
+            .secret("serviceAccountJSON", "{}", &[])
+            .secret(part, project, &[])
+            .revealing(grant)
+            .settings(settings);
+        let failure = host.driver::<GcpDriver>().get_status(&request(1)).map(|_| ()).unwrap_err();
+        (failure.code, host.sent().iter().map(|request| request.url.clone()).collect::<Vec<_>>())
+    };
+    let (code, sent) = get("of-account", "{}", part);
+    assert_eq!(code, Code::Unavailable);
+    assert!(sent[0].contains("/projects/of-account/"), "{sent:?}");
+    let (_, sent) = get("of-account", r#"{"project": "of-settings"}"#, part);
+    assert!(sent[0].contains("/projects/of-settings/"), "{sent:?}");
+    assert_eq!(get("of-account", "{}", "").0, Code::FailedPrecondition, "not revealed");
+    assert_eq!(get("../x", "{}", part).0, Code::InvalidArgument);
+}
+
+#[test]
 fn a_class_that_names_what_google_lacks_is_refused_with_googles_words() {
     let disks =
         |image: &str, kind: &str| json!({ "disks": [{ "boot": true, "image": image, "type": kind }] });

@@ -62,6 +62,41 @@ fn the_host_stores_the_next_zone_before_anything_is_sent_there() {
 }
 
 #[test]
+fn a_lost_answer_in_the_first_zone_makes_one_instance() {
+    let harness = Harness::new();
+    let first = three_zones();
+    harness.fault("instances.insert", Effect::LostAnswer);
+    let mut request = first.clone();
+    assert!(harness.create(&mut request).unwrap_err().may_have_happened);
+    // The zone is full then. The instance of the lost answer is the machine's, whatever the host has stored.
+    full(&harness, &[ZONE]);
+    for mut again in [request, first] {
+        assert_eq!(harness.create(&mut again).unwrap().failure_domain.as_deref(), Some(ZONE));
+        assert_eq!((harness.vms().len(), harness.most()), (1, 1));
+    }
+}
+
+#[test]
+fn each_zone_has_a_request_id_of_its_own_that_repetitions_keep() {
+    let harness = Harness::new();
+    full(&harness, &[ZONE, "europe-west1-c", "europe-west1-d"]);
+    let mut request = three_zones();
+    harness.create(&mut request).unwrap_err();
+    let inserts: Vec<String> = harness
+        .host
+        .sent()
+        .iter()
+        .filter_map(|sent| sent.url.split_once("requestId=").map(|(_, id)| id.to_owned()))
+        .collect();
+    let distinct: std::collections::BTreeSet<&String> = inserts.iter().collect();
+    assert_eq!((inserts.len(), distinct.len()), (3, 3), "{inserts:?}");
+    // A host that stored nothing sends the first one again.
+    harness.create(&mut three_zones()).unwrap_err();
+    let again = harness.host.sent().iter().filter(|sent| sent.url.contains(&inserts[0])).count();
+    assert_eq!(again, 2);
+}
+
+#[test]
 fn after_the_last_zone_the_answer_is_no_and_the_first_one_is_next() {
     let harness = Harness::new();
     full(&harness, &[ZONE, "europe-west1-c", "europe-west1-d"]);

@@ -51,7 +51,7 @@ var reserved = []string{"machinist.dev/", "mcm.gardener.cloud/", "networking.hcl
 type Spec struct {
 	// Cluster is the class's own name of its cluster. It proves nothing, since the class's author chooses it.
 	Cluster string
-	// Zones holds the zone and its alternatives, best first.
+	// Zones holds the zone and its alternatives, best first, those of the host last.
 	Zones          []string
 	ServerType     string
 	ImageName      string
@@ -98,7 +98,7 @@ func Read(class driver.Class) (spec Spec, warnings []string, err error) {
 	if err := read.err(); err != nil {
 		return Spec{}, nil, err
 	}
-	return spec, append(warnings, ignored...), nil
+	return spec, slices.Concat(warnings, ignored, ignoredZones(class.Zones)), nil
 }
 
 // FloatingPool returns the only field that matters for a deletion. False: the class is unreadable.
@@ -124,24 +124,18 @@ func Cluster(class driver.Class) string {
 	return name
 }
 
-// The zones of the host replace those of the class.
-func (of *fields) zones(wanted []string) []string {
-	first := of.label(zone, of.required(zone, "hel1"))
-	zones := []string{first}
+// Returns the zone of the class, its alternatives, and those of the annotation machinist.dev/zones, in this order.
+func (of *fields) zones(named []string) []string {
+	zones := []string{of.label(zone, of.required(zone, "hel1"))}
 	for index, each := range of.texts(alternativeZones) {
 		zones = append(zones, of.label(fmt.Sprintf("%s[%d]", alternativeZones, index), each))
-	}
-	if len(wanted) > 0 {
-		zones = nil
-		for _, each := range wanted {
-			zones = append(zones, of.label(zone, each))
-		}
 	}
 	for _, each := range zones {
 		if each != "" && Location(each) == "" {
 			of.problem(zone, "must begin with a location, such as hel1")
 		}
 	}
+	zones = append(zones, slices.DeleteFunc(slices.Clone(named), isNoZone)...)
 	// In one location all zones are one: a second request there would get the same answer.
 	var distinct []string
 	for _, each := range zones {
@@ -151,6 +145,21 @@ func (of *fields) zones(wanted []string) []string {
 		}
 	}
 	return distinct
+}
+
+// Reports whether a text cannot be the name of a zone. Which zones Hetzner has, and with which server types, changes.
+func isNoZone(text string) bool { return !IsLabelValue(text) || Location(text) == "" }
+
+// Says which zones of the annotation are never tried: it is not a part of the class, which stays valid.
+func ignoredZones(named []string) []string {
+	var warnings []string
+	for _, each := range named {
+		if isNoZone(each) {
+			warnings = append(warnings, fmt.Sprintf("the annotation machinist.dev/zones names %q, which is no location of Hetzner and "+
+				"is ignored", driver.Quoted(each)))
+		}
+	}
+	return warnings
 }
 
 // machine-controller-manager reads the group only together with a pool of floating addresses, and ignores it otherwise,

@@ -123,13 +123,21 @@ func TestAPlacementGroupIsAnIDAndOnlyAPoolMakesAnotherTextAnError(test *testing.
 	}
 }
 
-func TestZonesOfOneLocationAreOneAndThoseOfTheHostComeFirst(test *testing.T) {
+func TestZonesOfOneLocationAreOneAndThoseOfTheHostComeLast(test *testing.T) {
 	alternatives := object{"alternativeZones": []string{"hel1", "fsn1-dc14", "fsn1", "nbg1"}}
 	if read, _, _ := read(spec(alternatives)); !slices.Equal(read.Zones, []string{"hel1-dc2", "fsn1-dc14", "nbg1"}) {
 		test.Error(read.Zones)
 	}
-	if read, _, _ := read(spec(alternatives), "nbg1", "hel1"); !slices.Equal(read.Zones, []string{"nbg1", "hel1"}) {
+	if read, _, _ := read(spec(nil), "nbg1", "hel1", "fsn1"); !slices.Equal(read.Zones, []string{"hel1-dc2", "nbg1", "fsn1"}) {
 		test.Error(read.Zones)
+	}
+	all := []string{"hel1-dc2", "fsn1-dc14", "nbg1", "ash"}
+	if read, _, _ := read(spec(alternatives), "nbg1", "ash"); !slices.Equal(read.Zones, all) {
+		test.Error(read.Zones)
+	}
+	if read, warnings, err := read(spec(nil), "a,b", "nbg1", "-x"); err != nil || len(read.Zones) != 2 || len(warnings) != 2 ||
+		!strings.Contains(warnings[0], "a,b") {
+		test.Error(read.Zones, warnings, err)
 	}
 	if _, _, err := read(spec(object{"zone": "-x"})); err == nil {
 		test.Error("a zone without a location")

@@ -8,7 +8,7 @@ import (
 
 // Place returns the providerSpec of a class in this zone and in no other.
 func Place(class driver.Class, failureDomain string) (string, error) {
-	if failureDomain == "" || !IsLabelValue(failureDomain) || Location(failureDomain) == "" {
+	if isNoZone(failureDomain) {
 		return "", driver.Invalid("the failure domain " + driver.Quoted(failureDomain) + " is no location of Hetzner, such as hel1")
 	}
 	class.Zones = nil

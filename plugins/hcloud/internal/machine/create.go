@@ -36,8 +36,9 @@ func (of machines) create(request driver.Request) (driver.Creation, error) {
 	return of.launch(request, marks, spec, noted)
 }
 
-// Asks for the server in each zone in turn. The next zone comes only after Hetzner has said that the one before has no
-// room: a certain no. Even otherwise the name would allow one server in all zones.
+// Asks for the server in one zone. The next zone comes only after Hetzner has said that this one has no room: a certain
+// no. The host stores it before a call asks there, so a lost answer is repeated in its zone. Even otherwise the name
+// would allow one server in all zones.
 func (of machines) launch(request driver.Request, marks marks, spec class.Spec, noted state) (driver.Creation, error) {
 	userData, err := userDataOf(of.host)
 	if err != nil {
@@ -47,36 +48,46 @@ func (of machines) launch(request driver.Request, marks marks, spec class.Spec, 
 	if err != nil {
 		return nil, err
 	}
+	zone := noted.zoneOf(spec.Zones)
+	noted = state{Zone: zone, Full: noted.fullOf(spec.Zones), Floating: spec.FloatingPool != ""}
 	options.Name, options.UserData = request.Machine.Name, userData
-	zones := noted.zonesOf(spec.Zones)
-	noted = state{Full: noted.Full, Floating: spec.FloatingPool != ""}
-	if len(zones) == len(spec.Zones) {
-		noted.Full = nil
+	options.Location = &hcloud.Location{Name: class.Location(zone)}
+	options.Labels = marks.ofServer(spec, zone)
+	server, actions, err := of.cloud.Create(options)
+	switch {
+	case err == nil:
+		noted.Server = server.ID
+		return of.judge(request, server, actions, noted)
+	case api.HasCode(err, hcloud.ErrorCodeUniquenessError):
+		found, refused := of.taken(request, marks, noted)
+		return found, noted.after(refused)
+	case api.HasCode(err, hcloud.ErrorCodeNotFound):
+		return nil, noted.after(driver.Failed(driver.InvalidArgument,
+			err.Error()+": an object that the MachineClass's providerSpec names does not exist"))
+	case isFull(err):
+		return of.nextZone(spec.Zones, noted, err, 0)
 	}
-	for _, zone := range zones {
-		options.Location = &hcloud.Location{Name: class.Location(zone)}
-		options.Labels = marks.ofServer(spec, zone)
-		var server *hcloud.Server
-		var actions []*hcloud.Action
-		server, actions, err = of.cloud.Create(options)
-		switch {
-		case err == nil:
-			noted.Server, noted.Zone = server.ID, zone
-			return of.judge(request, server, actions, noted)
-		case api.HasCode(err, hcloud.ErrorCodeUniquenessError):
-			return of.taken(request, marks, noted)
-		case api.HasCode(err, hcloud.ErrorCodeNotFound):
-			return nil, driver.Failed(driver.InvalidArgument, err.Error()+": an object that the MachineClass's providerSpec names does not exist")
-		case !isFull(err):
-			return nil, err
+	return nil, noted.after(err)
+}
+
+// Notes that the zone has said no for certain. The host stores the next one and calls again after the pause. After the
+// last zone this is the answer, and the next round begins with the first.
+func (of machines) nextZone(zones []string, noted state, refused error, pause time.Duration) (driver.Creation, error) {
+	next := noted.withoutServer(true)
+	left := next.left(zones)
+	if len(left) == 0 {
+		if len(zones) > 1 {
+			refused = withText(refused, "; asked for in "+strings.Join(zones, ", "))
 		}
-		of.host.Log().Info("the location has no room for the server type", "zone", zone)
+		return nil, state{Floating: noted.Floating}.with(refused)
 	}
-	if len(zones) > 1 {
-		err = withText(err, "; asked for in "+strings.Join(zones, ", "))
-	}
-	// The next round begins with the first zone.
-	return nil, state{Floating: noted.Floating}.with(err)
+	next.Zone = left[0]
+	of.host.Log().Info("the location has no room for the server type, the next zone is tried", "full", noted.Zone, "zone", next.Zone)
+	return driver.Progress{
+		ResumeToken: next.text(),
+		AskAgain:    pause,
+		Message:     fmt.Sprintf("%s; zone %s is tried next", refused, next.Zone),
+	}, nil
 }
 
 func isFull(err error) bool {
@@ -99,7 +110,7 @@ func (of machines) taken(request driver.Request, marks marks, noted state) (driv
 		case server.Name != marks.name:
 		case isOwn && server.Status != hcloud.ServerStatusDeleting:
 			of.host.Log().Info("server of an earlier create found", "server", fmt.Sprint(server.ID))
-			noted.Server, noted.Found = server.ID, true
+			noted.Server, noted.Zone, noted.Found = server.ID, zoneOf(server), true
 			return of.judge(request, server, nil, noted)
 		default:
 			other = server

@@ -56,6 +56,38 @@ func (of machines) delete(request driver.Request) (driver.Deletion, error) {
 	return orders.outcome(request)
 }
 
+// Deletes this server and no other. The Machine's Floating IP stays: there is one for a Machine, and the server that the
+// Machine keeps gets it in initialize.
+func (of machines) deleteOne(request driver.Request, providerID string) error {
+	marks := of.marksOf(request)
+	if err := marks.check(); err != nil {
+		return err
+	}
+	id, isKnown := serverID(providerID)
+	switch {
+	case !isKnown:
+		return driver.Failed(driver.InvalidArgument, driver.Quoted(providerID)+" is no id of this driver")
+	case id == knownID(request):
+		return driver.Failed(driver.FailedPrecondition, fmt.Sprintf("the server %d is the one that the Machine keeps, left alone", id))
+	}
+	server, err := of.cloud.Server(id)
+	if err != nil || server == nil {
+		return err
+	}
+	switch marks.ownerOf(server) {
+	case otherCluster:
+		return ofAnotherCluster(server)
+	case nobody:
+		return marks.ofNobody(server)
+	case own, neighbour:
+	}
+	if server.Status == hcloud.ServerStatusDeleting {
+		return nil
+	}
+	of.host.Log().Info("second server ordered away", "server", fmt.Sprint(id))
+	return of.cloud.Delete(id)
+}
+
 // Returns the servers to delete. For a server that reads do not show, an entry with its id is enough: reads may be
 // stale and orders are not. Without a read, only a server that this driver has noted is its own.
 func (of machines) toDelete(request driver.Request, marks marks) ([]*hcloud.Server, error) {

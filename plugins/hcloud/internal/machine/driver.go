@@ -109,6 +109,15 @@ func (Driver) Reboot(host *driver.Host, request driver.Request) error {
 	return of.reboot(request)
 }
 
+// DeleteByID removes one server of two.
+func (Driver) DeleteByID(host *driver.Host, request driver.Request, providerID string) error {
+	of, err := machinesOf(host, request.Cluster)
+	if err != nil {
+		return err
+	}
+	return of.deleteOne(request, providerID)
+}
+
 // GetVolumeIDs returns the handles of Hetzner's CSI driver.
 func (Driver) GetVolumeIDs(_ *driver.Host, volumeSpecs []string) ([]string, error) {
 	ids := make([]string, len(volumeSpecs))

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/machinist-dev/machinist/sdk/go/driver"
-	"github.com/machinist-dev/machinist/sdk/go/driver/drivertest"
 )
 
 func TestAServerIsCreatedInOneRequestWithEverythingThatTheClassNames(test *testing.T) {
@@ -93,7 +91,7 @@ func TestAnIDThatOthersWroteIsNoReasonToDeleteAServerThatReadsDoNotShow(test *te
 
 func TestAServerWhoseStartFailsIsRemovedAndTheClassHasNoRoom(test *testing.T) {
 	fixture := newFixture(test)
-	asked := request(1, object{"alternativeZones": []string{"fsn1"}})
+	asked := request(1, nil)
 	created, err := fixture.driver.Create(asked)
 	fixture.ok(err)
 	fixture.cloud.startFailure = "resource_unavailable"
@@ -101,11 +99,10 @@ func TestAServerWhoseStartFailsIsRemovedAndTheClassHasNoRoom(test *testing.T) {
 	asked.Machine.LastKnownState = created.(driver.Progress).ResumeToken
 	said := fixture.fails(driver.ResourceExhausted, second(fixture.driver.Create(asked)))
 	fixture.check(!said.MayHaveHappened && said.CloudCode == "resource_unavailable" && len(fixture.live()) == 0, said)
-	// The next attempt begins where there may be room.
 	fixture.cloud.startFailure = ""
 	fixture.cloud.complete()
 	asked.Machine.LastKnownState = said.LastKnownState
-	fixture.check(fixture.created(asked).FailureDomain == "fsn1")
+	fixture.check(fixture.created(asked).FailureDomain == "hel1-dc2")
 }
 
 func TestAServerOfAnEarlierCreateThatIsOffIsStartedAndNeverRemoved(test *testing.T) {
@@ -123,24 +120,6 @@ func TestAServerOfAnEarlierCreateThatIsOffIsStartedAndNeverRemoved(test *testing
 	fixture.cloud.startFailure = ""
 	asked.Machine.LastKnownState = said.LastKnownState
 	fixture.check(fixture.created(asked).ProviderID == vm.ProviderID)
-}
-
-func TestTheNextZoneComesOnlyAfterACertainNo(test *testing.T) {
-	fixture := newFixture(test)
-	fixture.cloud.full = []string{"hel1", "fsn1"}
-	asked := request(1, object{"alternativeZones": []string{"fsn1"}})
-	said := fixture.fails(driver.ResourceExhausted, second(fixture.driver.Create(asked)))
-	fixture.check(strings.HasSuffix(said.Message, "asked for in hel1-dc2, fsn1") && !said.Terminal, said)
-	fixture.cloud.full = []string{"hel1"}
-	fixture.check(fixture.created(asked).FailureDomain == "fsn1")
-	lost := func(answer func() *driver.HTTPAnswer) (*driver.HTTPAnswer, error) {
-		return nil, drivertest.Silence(driver.TimedOut)
-	}
-	fixture.cloud.faults["POST servers"] = lost
-	fixture.requests()
-	other := request(2, object{"alternativeZones": []string{"fsn1"}})
-	fixture.check(fixture.fails(driver.DeadlineExceeded, second(fixture.driver.Create(other))).MayHaveHappened)
-	fixture.check(len(fixture.requests()) == 4)
 }
 
 func TestAFloatingIPIsCreatedAfterTheServerAndDeletedWithIt(test *testing.T) {

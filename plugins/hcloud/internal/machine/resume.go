@@ -7,6 +7,7 @@ import (
 
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 
+	"github.com/machinist-dev/machinist/plugins/hcloud/internal/class"
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
@@ -33,8 +34,7 @@ func (of machines) resume(request driver.Request, marks marks, noted state) (dri
 	failed := slices.IndexFunc(actions, hasFailed)
 	switch {
 	case server == nil && failed >= 0:
-		failure := of.cloud.ActionFailed("create the server", actions[failed])
-		return nil, noted.withoutServer(isFull(failure)).with(failure)
+		return of.unstarted(request, noted, of.cloud.ActionFailed("create the server", actions[failed]))
 	case server == nil || marks.ownerOf(server) != own:
 		of.host.Log().Info("the server of an earlier create is gone", "server", fmt.Sprint(noted.Server))
 		return nil, nil
@@ -45,7 +45,7 @@ func (of machines) resume(request driver.Request, marks marks, noted state) (dri
 // Decides about a server of the Machine and the actions on it.
 func (of machines) judge(request driver.Request, server *hcloud.Server, actions []*hcloud.Action, noted state) (driver.Creation, error) {
 	if failed := slices.IndexFunc(actions, hasFailed); failed >= 0 {
-		return nil, of.undo(actions[failed], noted)
+		return of.undo(request, actions[failed], noted)
 	}
 	switch {
 	case slices.ContainsFunc(actions, isRunning):
@@ -68,19 +68,29 @@ func (of machines) judge(request driver.Request, server *hcloud.Server, actions 
 
 // Removes a server whose creation failed, so that none is left that never runs. A server that an earlier create has
 // made stays: it may have run for long.
-func (of machines) undo(failed *hcloud.Action, noted state) error {
+func (of machines) undo(request driver.Request, failed *hcloud.Action, noted state) (driver.Creation, error) {
 	failure := of.cloud.ActionFailed("create the server", failed)
 	if noted.Found {
 		// The failed action must not decide the next call as well.
 		noted.Actions = nil
-		return noted.with(failure)
+		return nil, noted.with(failure)
 	}
 	if err := of.cloud.Delete(noted.Server); err != nil {
 		// The next call meets the failed action again, and tries again.
 		of.host.Log().Warn("a server whose creation failed is not deleted yet", "server", fmt.Sprint(noted.Server))
-		return noted.with(inDoubt(err))
+		return nil, noted.with(inDoubt(err))
 	}
-	return noted.withoutServer(isFull(failure)).with(failure)
+	return of.unstarted(request, noted, failure)
+}
+
+// Goes on after a server that was accepted and never ran, and that is gone or ordered away. A location without room has
+// said no for certain. The pause is for the server, whose name is not free before it is gone.
+func (of machines) unstarted(request driver.Request, noted state, failure *driver.Error) (driver.Creation, error) {
+	spec, _, err := class.Read(request.Class)
+	if err != nil || !isFull(failure) {
+		return nil, noted.withoutServer(isFull(failure)).with(failure)
+	}
+	return of.nextZone(spec.Zones, noted, failure, lagRetry)
 }
 
 func (of machines) progress(noted state, actions []*hcloud.Action) driver.Progress {

@@ -206,3 +206,30 @@ func TestSettingsThatCannotBeReadStopEveryCall(test *testing.T) {
 		fixture.check(strings.Contains(said.Message, "settings") && !said.Terminal, settings, said)
 	}
 }
+
+func TestOfTwoServersTheOneThatIsNamedIsRemovedAndNoOther(test *testing.T) {
+	fixture := newFixture(test)
+	asked := request(1, nil)
+	asked = stored(asked, fixture.created(asked))
+	fixture.cloud.plant("machine-1-again", map[string]any{clusterLabel: "c1", uidLabel: "uid-1"})
+	fixture.cloud.plant("theirs", map[string]any{clusterLabel: "c2", uidLabel: "uid-1"})
+	fixture.cloud.plant("nobodys", map[string]any{})
+	second := fixture.live()[1]["id"].(int)
+	of := func(id int) string { return nodeID(int64(id)) }
+
+	fixture.fails(driver.FailedPrecondition, fixture.driver.DeleteByID(asked, asked.Machine.ProviderID))
+	fixture.fails(driver.FailedPrecondition, fixture.driver.DeleteByID(asked, of(second+1)))
+	fixture.fails(driver.FailedPrecondition, fixture.driver.DeleteByID(asked, of(second+2)))
+	fixture.fails(driver.InvalidArgument, fixture.driver.DeleteByID(asked, "aws:///eu-west-1/i-1"))
+	fixture.check(len(fixture.live()) == 4)
+
+	for range 2 {
+		fixture.requests()
+		fixture.ok(fixture.driver.DeleteByID(asked, "hcloud:///hel1/"+of(second)[len(nodeIDPrefix):]))
+		fixture.check(len(fixture.live()) == 3, fixture.live())
+	}
+	fixture.cloud.complete()
+	fixture.ok(fixture.driver.DeleteByID(asked, of(second)))
+	seen, err := fixture.driver.GetStatus(asked)
+	fixture.check(err == nil && seen.ProviderID == asked.Machine.ProviderID, seen, err)
+}

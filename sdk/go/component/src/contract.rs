@@ -19,6 +19,7 @@ const PROVIDER: Sources = sources![
 ];
 const POLICY: Sources = sources!["policy/0.1.0/policy.wit", "policy/0.1.0/deps/machinist-host.wit"];
 
+const DELETE_BY_ID: Sources = sources!["delete-by-id/0.1.0/delete-by-id.wit"];
 const NODE_ID: Sources = sources!["node-id/0.1.0/node-id.wit"];
 const PLACEMENT: Sources = sources!["placement/0.1.0/placement.wit"];
 const INTERRUPTION: Sources = sources!["interruption/0.1.0/interruption.wit"];
@@ -28,6 +29,7 @@ const CAPACITY: Sources = sources!["capacity/0.1.0/capacity.wit"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Optional {
     Reboot,
+    DeleteById,
     NodeId,
     Placement,
     Interruption,
@@ -36,13 +38,14 @@ pub enum Optional {
 
 impl Optional {
     /// All of them, in the order of a world's exports.
-    pub const ALL: [Self; 5] =
-        [Self::Reboot, Self::NodeId, Self::Placement, Self::Interruption, Self::Capacity];
+    pub const ALL: [Self; 6] =
+        [Self::Reboot, Self::DeleteById, Self::NodeId, Self::Placement, Self::Interruption, Self::Capacity];
 
     /// Returns the interface's name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reboot => "reboot",
+            Self::DeleteById => "delete-by-id",
             Self::NodeId => "node-id",
             Self::Placement => "placement",
             Self::Interruption => "interruption",
@@ -54,6 +57,7 @@ impl Optional {
     fn package(self) -> (&'static str, Sources) {
         match self {
             Self::Reboot => ("provider", &[]),
+            Self::DeleteById => ("delete-by-id", DELETE_BY_ID),
             Self::NodeId => ("node-id", NODE_ID),
             Self::Placement => ("placement", PLACEMENT),
             Self::Interruption => ("interruption", INTERRUPTION),
@@ -121,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_choice_of_interfaces_is_a_world() {
-        for chosen in 0_usize..32 {
+        for chosen in 0_usize..64 {
             let of = |(index, one): (usize, Optional)| (chosen & (1 << index) != 0).then_some(one);
             let optional: Vec<Optional> = Optional::ALL.into_iter().enumerate().filter_map(of).collect();
             let (resolve, world) = World::Driver(optional.clone()).resolve().unwrap();

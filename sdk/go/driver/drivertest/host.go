@@ -139,6 +139,11 @@ func (of *Calls) GetVolumeIDs(specs []string) ([]string, error) {
 // Reboot returns nil for success.
 func (of *Calls) Reboot(request driver.Request) error { return orNil(of.calls.Reboot(request)) }
 
+// DeleteByID returns nil for success.
+func (of *Calls) DeleteByID(request driver.Request, providerID string) error {
+	return orNil(of.calls.DeleteByID(request, providerID))
+}
+
 // NodeID returns the id of the VM's Node.
 func (of *Calls) NodeID(request driver.Request, vm driver.VM) (string, error) {
 	id, err := of.calls.NodeID(request, vm)

@@ -143,6 +143,18 @@ func (calls *Calls) Reboot(request driver.Request) *driver.Error {
 	return err
 }
 
+// DeleteByID returns nil for success.
+func (calls *Calls) DeleteByID(request driver.Request, providerID string) *driver.Error {
+	served, offered := calls.Driver.(driver.IDDeleter)
+	if !offered {
+		return notOffered("delete-by-id")
+	}
+	_, err := run(calls.online("DeleteByID", true), func(host *driver.Host) (struct{}, error) {
+		return struct{}{}, served.DeleteByID(host, request, providerID)
+	})
+	return err
+}
+
 // NodeID returns the id of the VM's Node.
 func (calls *Calls) NodeID(request driver.Request, vm driver.VM) (string, *driver.Error) {
 	served, offered := calls.Driver.(driver.NodeNamer)
@@ -226,7 +238,9 @@ func (of call) failure(err error) *driver.Error {
 		meant.Message = err.Error()
 		return of.sound(&meant)
 	case errors.As(err, &none) && none != nil:
-		doing := map[string]string{"GetStatus": "get the status", "List": "list machines"}[of.name]
+		doing := map[string]string{
+			"GetStatus": "get the status", "List": "list machines", "DeleteByID": "delete the second VM of the machine",
+		}[of.name]
 		if doing == "" {
 			doing = strings.ToLower(of.name) + " the machine"
 		}

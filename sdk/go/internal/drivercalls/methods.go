@@ -20,6 +20,7 @@ var optional = []reflect.Type{
 	reflect.TypeFor[driver.Lister](),
 	reflect.TypeFor[driver.VolumeIdentifier](),
 	reflect.TypeFor[driver.Rebooter](),
+	reflect.TypeFor[driver.IDDeleter](),
 	reflect.TypeFor[driver.NodeNamer](),
 	reflect.TypeFor[driver.Placer](),
 	reflect.TypeFor[driver.InterruptionTeller](),
@@ -30,7 +31,7 @@ var optional = []reflect.Type{
 var wrongNames = map[string]string{
 	"Status": "GetStatus", "GetMachineStatus": "GetStatus", "InitializeMachine": "Initialize", "Init": "Initialize",
 	"ListMachines": "List", "VolumeIDs": "GetVolumeIDs", "GetVolumeIds": "GetVolumeIDs", "RebootMachine": "Reboot",
-	"Restart": "Reboot", "NodeId": "NodeID", "Capacity": "NodeCapacity", "Interruptible": "IsInterruptible",
+	"Restart": "Reboot", "DeleteById": "DeleteByID", "NodeId": "NodeID", "Capacity": "NodeCapacity", "Interruptible": "IsInterruptible",
 }
 
 // CheckMethods finds methods with the name of an optional one and another signature, which the compiler ignores.

@@ -4,7 +4,7 @@ import "github.com/machinist-dev/machinist/sdk/go/driver"
 
 // Offers lists the optional calls of a driver.
 type Offers struct {
-	Status, Initialize, Listing, VolumeIDs, Reboot bool
+	Status, Initialize, Listing, VolumeIDs, Reboot, DeleteByID bool
 	// For Cluster API.
 	NodeID, Placement, Interruption, Capacity bool
 }
@@ -17,6 +17,7 @@ func OffersOf(served driver.Driver) Offers {
 	_, offers.Listing = served.(driver.Lister)
 	_, offers.VolumeIDs = served.(driver.VolumeIdentifier)
 	_, offers.Reboot = served.(driver.Rebooter)
+	_, offers.DeleteByID = served.(driver.IDDeleter)
 	_, offers.NodeID = served.(driver.NodeNamer)
 	_, offers.Placement = served.(driver.Placer)
 	_, offers.Interruption = served.(driver.InterruptionTeller)
@@ -31,7 +32,7 @@ func (offers Offers) Interfaces() []string {
 		isOffered bool
 		name      string
 	}{
-		{offers.Reboot, "reboot"}, {offers.NodeID, "node-id"}, {offers.Placement, "placement"},
+		{offers.Reboot, "reboot"}, {offers.DeleteByID, "delete-by-id"}, {offers.NodeID, "node-id"}, {offers.Placement, "placement"},
 		{offers.Interruption, "interruption"}, {offers.Capacity, "capacity"},
 	} {
 		if each.isOffered {

@@ -15,6 +15,7 @@ import { host } from './host.js';
  *
  *     export const { driver } = exportDriver(new MyDriver());
  *     export const { driver, reboot } = exportDriver(new MyDriver());   // with `reboot` in the class
+ *     // With `deleteById` as well: export const { driver, reboot, deleteById } = exportDriver(new MyDriver());
  *     // Those for Cluster API:
  *     export const { driver, nodeId, placement, interruption, capacity } = exportDriver(new MyDriver());
  *

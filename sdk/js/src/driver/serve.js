@@ -5,7 +5,7 @@
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
 /** @import { RawHost } from '../contract.js' */
-/** @import { Driver, InterruptibleDriver, MeasuringDriver, NamingDriver } from './driver.js' */
+/** @import { DeletingDriver, Driver, InterruptibleDriver, MeasuringDriver, NamingDriver } from './driver.js' */
 /** @import { PlacingDriver, RebootingDriver } from './driver.js' */
 
 import {
@@ -75,6 +75,13 @@ export function serve(author, raw) {
         await served.reboot(requestFrom(request), host);
       }),
   };
+  const deleteById = {
+    deleteById: (/** @type {Wit.Request} */ request, /** @type {string} */ providerId) =>
+      answered(raw, async (host) => {
+        const served = /** @type {DeletingDriver} */ (offering(author, 'deleteById', 'delete-by-id'));
+        await served.deleteById(requestFrom(request), providerId, host);
+      }),
+  };
   const nodeId = {
     nodeId: (/** @type {Wit.Request} */ request, /** @type {Wit.Vm} */ vm) =>
       answered(raw, async () => {
@@ -103,7 +110,7 @@ export function serve(author, raw) {
         return readResources(await served.nodeCapacity(machineClass, host));
       }),
   };
-  return { driver, reboot, nodeId, placement, interruption, capacity };
+  return { driver, reboot, deleteById, nodeId, placement, interruption, capacity };
 }
 
 /**

@@ -101,6 +101,11 @@ export class MockDriver {
     return this.#call(false, ({ reboot }) => reboot.reboot(requestTo(request)));
   }
 
+  /** @param {Request} request @param {string} providerId */
+  async deleteById(request, providerId) {
+    return this.#call(false, ({ deleteById }) => deleteById.deleteById(requestTo(request), providerId));
+  }
+
   /** @param {Request} request @param {Vm} vm */
   async nodeId(request, vm) {
     return this.#call(false, ({ nodeId }) => nodeId.nodeId(requestTo(request), { addresses: [], conditions: [], ...vm }));

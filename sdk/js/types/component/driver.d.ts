@@ -11,6 +11,7 @@ import './globals.js';
  *
  *     export const { driver } = exportDriver(new MyDriver());
  *     export const { driver, reboot } = exportDriver(new MyDriver());   // with `reboot` in the class
+ *     // With `deleteById` as well: export const { driver, reboot, deleteById } = exportDriver(new MyDriver());
  *     // Those for Cluster API:
  *     export const { driver, nodeId, placement, interruption, capacity } = exportDriver(new MyDriver());
  *
@@ -30,6 +31,9 @@ export declare function exportDriver<D extends Driver>(author: D): {
     };
     reboot: {
         reboot: (request: import("machinist:provider/types@0.1.0").Request) => Promise<void>;
+    };
+    deleteById: {
+        deleteById: (request: import("machinist:provider/types@0.1.0").Request, providerId: string) => Promise<void>;
     };
     nodeId: {
         nodeId: (request: import("machinist:provider/types@0.1.0").Request, vm: import("machinist:provider/types@0.1.0").Vm) => Promise<string>;

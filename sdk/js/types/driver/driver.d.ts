@@ -19,11 +19,13 @@ export declare class InProgress {
  * A driver. Each method may be `async`. Throw a `DriverError` for a failure; any other exception reaches the host as
  * `internal`. Each call runs in an instance of its own: fields do not survive a call.
  *
- * Optional: a driver that can restart machines has `reboot(request, host)` as well. For Cluster API there are four
- * more methods, each an export of its own: `nodeId(request, vm, host)` returns the id that the cloud controller manager
- * gives to the Node of a VM, `place(machineClass, failureDomain, host)` the `providerSpec` of a class in an exact
- * failure domain, `isInterruptible(machineClass, host)` whether the cloud may take a VM of the class away at any time,
- * and `nodeCapacity(machineClass, host)` the resources of a Node. The first three have no secrets and no network.
+ * Optional: a driver that can restart machines has `reboot(request, host)` as well, and one that can remove one VM of
+ * two `deleteById(request, providerId, host)`: it removes the VM with this id and nothing else, and `providerId` of the
+ * request's Machine is the VM that the Machine keeps. For Cluster API there are four more methods, each an export of
+ * its own: `nodeId(request, vm, host)` returns the id that the cloud controller manager gives to the Node of a VM,
+ * `place(machineClass, failureDomain, host)` the `providerSpec` of a class in an exact failure domain,
+ * `isInterruptible(machineClass, host)` whether the cloud may take a VM of the class away at any time, and
+ * `nodeCapacity(machineClass, host)` the resources of a Node. The first three have no secrets and no network.
  * @abstract
  */
 export declare class Driver {
@@ -71,6 +73,10 @@ export declare class Driver {
 }
 export type RebootingDriver = Driver & {
     reboot(request: Request, host: Host): Awaitable<void>;
+};
+export type DeleteById = (request: Request, providerId: string, host: Host) => Awaitable<void>;
+export type DeletingDriver = Driver & {
+    deleteById: DeleteById;
 };
 export type NamingDriver = Driver & {
     nodeId(request: Request, vm: Vm, host: QuietHost): Awaitable<string>;

@@ -26,6 +26,9 @@ export declare function serve<D extends Driver>(author: D, raw: RawHost): {
     reboot: {
         reboot: (/** @type {Wit.Request} */ request: Wit.Request) => Promise<void>;
     };
+    deleteById: {
+        deleteById: (/** @type {Wit.Request} */ request: Wit.Request, /** @type {string} */ providerId: string) => Promise<void>;
+    };
     nodeId: {
         nodeId: (/** @type {Wit.Request} */ request: Wit.Request, /** @type {Wit.Vm} */ vm: Wit.Vm) => Promise<string>;
     };

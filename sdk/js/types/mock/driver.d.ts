@@ -88,6 +88,8 @@ export declare class MockDriver {
     getVolumeIds(volumeSpecs: string[]): Promise<(string | undefined)[]>;
     /** @param {Request} request */
     reboot(request: Request): Promise<void>;
+    /** @param {Request} request @param {string} providerId */
+    deleteById(request: Request, providerId: string): Promise<void>;
     /** @param {Request} request @param {Vm} vm */
     nodeId(request: Request, vm: Vm): Promise<string>;
     /** @param {Class} machineClass @param {string} failureDomain @returns {Promise<any>} */

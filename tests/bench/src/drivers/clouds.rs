@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use e2e::{Aws, Azure, Gcp, Hcloud};
+use e2e::{Aws, Azure, Gcp, Hcloud, Lxd, OpenStack};
 
 use super::subject::Subject;
 
@@ -86,7 +86,49 @@ impl Subject for Hcloud {
     }
 
     fn python() -> Result<PathBuf> {
-        pinned_python::prepare("hcloud-client", include_str!("../../plain/hcloud.txt"))
+        let requirements = include_str!("../../../clouds/hcloud/requirements.txt");
+        pinned_python::prepare("hcloud-python", requirements)
+    }
+}
+
+impl Subject for OpenStack {
+    const LIBRARY: &'static str = "openstacksdk";
+    /// One compute host in one process makes all servers.
+    const MACHINES: usize = 20;
+    /// A POST of the port, one of the server, and a GET; a DELETE of the server, a GET, and a DELETE of the port.
+    const FEWEST: [u32; 2] = [3, 3];
+
+    fn requests(&self) -> u64 {
+        count(self.journal().len())
+    }
+
+    fn url(&self) -> String {
+        openstack::Openstack::url(self)
+    }
+
+    /// The services run on a Python that has their clients' library, too.
+    fn python() -> Result<PathBuf> {
+        Ok(openstack::environment::prepared()?.python())
+    }
+}
+
+impl Subject for Lxd<false> {
+    const LIBRARY: &'static str = "pylxd";
+    /// Each is a real container on this machine.
+    const MACHINES: usize = 20;
+    /// A POST, a wait for its operation, the start, and a wait; the stop, a wait, a DELETE, and a wait.
+    const FEWEST: [u32; 2] = [4, 4];
+
+    fn requests(&self) -> u64 {
+        count(self.journal().len())
+    }
+
+    fn url(&self) -> String {
+        lxd::Lxd::url(self)
+    }
+
+    fn python() -> Result<PathBuf> {
+        pinned_python::prepare("lxd-client", include_str!("../../plain/lxd.txt"))
     }
 }
 

@@ -55,7 +55,8 @@ fn input<C: Subject>(cloud: &C) -> Result<Value> {
 }
 
 fn run(python: &Path, cloud: &str, input: &Value, certificate: &str) -> Result<Printed> {
-    let program = Path::new(PROGRAMS).join(format!("{cloud}.py"));
+    // Python looks beside the program first: one with the name of its cloud's library would import itself.
+    let program = Path::new(PROGRAMS).join(format!("{cloud}_client.py"));
     let folder = tempfile::tempdir()?;
     let trusted = folder.path().join("trusted.pem");
     std::fs::write(&trusted, certificate)?;

@@ -8,11 +8,12 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `cloud` | the way of a request: token, throttling, route, faults |
+//! | `cloud` | Azure as a value: its resources, operations, tokens and counts |
+//! | `requests` | the way of a request: fault, token, throttling, route |
 //! | `wire` | requests and answers, and errors in Azure's form |
 //! | `models` | checks bodies against Microsoft's models |
 //! | `options` | the subscription, its networks, images, sizes and rights |
-//! | `state` | resources and operations |
+//! | `state` | resources, operations and tokens |
 //! | `arm` | virtual machines, network interfaces, disks, the catalogue, Resource Graph |
 //! | `tokens` | Microsoft Entra's token endpoint |
 //! | `certificates` | client assertions that a certificate signs |
@@ -31,6 +32,7 @@ mod faults;
 mod live;
 mod models;
 mod options;
+mod requests;
 mod server;
 mod state;
 #[cfg(feature = "tls")]
@@ -38,11 +40,12 @@ mod tls;
 mod tokens;
 mod wire;
 
-pub use cloud::{Cloud, Reply};
+pub use cloud::Cloud;
 pub use faults::{Effect, Faults, Rule};
 pub use live::VirtualMachine;
 pub use models::problems;
 pub use options::{Agreement, Client, ImageOffer, Options, Size, Subnet};
+pub use requests::Reply;
 pub use server::Server;
 pub use state::{Kind, Resource, State, UID_TAG};
 pub use wire::{Request, Response};

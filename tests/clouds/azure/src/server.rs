@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::cloud::{Cloud, Reply};
+use crate::cloud::Cloud;
 use crate::options::Options;
+use crate::requests::Reply;
 use crate::wire::{Request, Response};
 
 const MOST_BODY_BYTES: usize = 4 << 20;

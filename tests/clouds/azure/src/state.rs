@@ -1,4 +1,4 @@
-//! Resources, and operations that take time.
+//! Resources, operations that take time, and tokens.
 
 use std::collections::BTreeMap;
 
@@ -141,5 +141,32 @@ impl Operation {
                 json!({ "name": self.id, "status": "Failed", "error": { "code": code, "message": message } })
             }
         }
+    }
+}
+
+/// The tokens that are out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tokens {
+    until_ms: BTreeMap<String, u64>,
+    issued: u64,
+}
+
+impl Tokens {
+    /// `None`: there is no such token. False: it has expired.
+    pub(crate) fn is_valid(&self, token: &str, now_ms: u64) -> Option<bool> {
+        self.until_ms.get(token).map(|until| *until > now_ms)
+    }
+
+    pub(crate) fn expire(&mut self) {
+        for until in self.until_ms.values_mut() {
+            *until = 0;
+        }
+    }
+
+    pub(crate) fn issue(&mut self, until_ms: u64) -> String {
+        self.issued += 1;
+        let token = format!("eyJ.tests-access-token-{:06}.x", self.issued);
+        self.until_ms.insert(token.clone(), until_ms);
+        token
     }
 }

@@ -15,10 +15,8 @@
 //! | `xml` | reads answers, and changes places in them without touching the rest |
 //! | `instance` | an instance as moto describes it |
 //! | `fixture` | objects that a cluster needs before its first instance |
-//! | `cache` | the folder of results that take long to build |
 
 mod answer;
-mod cache;
 mod cloud;
 mod fixture;
 mod form;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::{cache, tools};
+use crate::tools;
 
 const RECIPE: &str = include_str!("../image.sh");
 /// The command that builds the images.
@@ -28,7 +28,7 @@ impl Images {
     /// Any number of processes may call this at the same time; one of them builds. Nothing is downloaded when they are
     /// there. Blocks.
     pub fn prepare() -> anyhow::Result<Self> {
-        let cache = cache::root()?;
+        let cache = cache::folder()?;
         if !Self::of(&cache, RECIPE).mark().is_file() {
             tools::for_building()?;
         }
@@ -37,7 +37,7 @@ impl Images {
 
     /// Returns the images that the cache has. Without them the error names the command that builds them.
     pub fn prepared() -> anyhow::Result<Self> {
-        Self::prepared_in(&cache::root()?, RECIPE)
+        Self::prepared_in(&cache::folder()?, RECIPE)
     }
 
     fn prepared_in(cache: &Path, recipe: &str) -> anyhow::Result<Self> {

@@ -18,10 +18,8 @@
 //! | `ledger` | the instances that were made through the proxy |
 //! | `instance` | an instance as LXD has it |
 //! | `live` | an instance as tests and kubelets see it |
-//! | `cache` | the folder of results that take long to build |
 
 mod action;
-mod cache;
 mod cloud;
 mod credentials;
 mod faults;

@@ -48,12 +48,12 @@ impl Environment {
 /// The cache is `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME/machinist`, else `~/.cache/machinist`, with
 /// `openstack/<digest>`.
 pub fn prepare() -> anyhow::Result<Environment> {
-    prepare_in(&cache()?, "python3", REQUIREMENTS)
+    prepare_in(&cache::folder()?, "python3", REQUIREMENTS)
 }
 
 /// Returns the services that the cache has. Without them the error names the command that installs them. Blocks.
 pub fn prepared() -> anyhow::Result<Environment> {
-    prepared_in(&cache()?, "python3", REQUIREMENTS)
+    prepared_in(&cache::folder()?, "python3", REQUIREMENTS)
 }
 
 fn prepared_in(cache: &Path, python: &str, requirements: &str) -> anyhow::Result<Environment> {
@@ -142,16 +142,6 @@ fn version_of(python: &str) -> anyhow::Result<String> {
         text.lines().next().unwrap_or_default()
     );
     Ok(text)
-}
-
-fn cache() -> anyhow::Result<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("MACHINIST_CACHE")
-        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("machinist")))
-        .or_else(|| folder("HOME").map(|home| home.join(".cache/machinist")))
-        .context(
-            "none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set: set one of them for installed parts",
-        )
 }
 
 fn digest(parts: &[&str]) -> String {

@@ -20,7 +20,7 @@ const PYTHON: &str =
 pub fn prepare(name: &str, requirements: &str) -> anyhow::Result<PathBuf> {
     let version = Command::new("python3").arg("--version").output().context(PYTHON)?;
     ensure!(version.status.success(), "`python3 --version` failed: {PYTHON}");
-    let folder = cache()?.join(name).join(digest(requirements, &version.stdout));
+    let folder = cache::folder()?.join(name).join(digest(requirements, &version.stdout));
     let (python, mark) = (folder.join("venv/bin/python"), folder.join("ready"));
     fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
     // Held until the end of this function.
@@ -32,14 +32,6 @@ pub fn prepare(name: &str, requirements: &str) -> anyhow::Result<PathBuf> {
         fs::write(&mark, "")?;
     }
     Ok(python)
-}
-
-fn cache() -> anyhow::Result<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("MACHINIST_CACHE")
-        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("machinist")))
-        .or_else(|| folder("HOME").map(|home| home.join(".cache/machinist")))
-        .context("none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set: set one of them")
 }
 
 fn digest(requirements: &str, version: &[u8]) -> String {

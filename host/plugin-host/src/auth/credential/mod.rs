@@ -200,17 +200,12 @@ impl SecretReader<'_> {
         }
     }
 
-    /// Returns values for the path of a URL. Each must be a plain segment, so that none changes the URL.
-    pub(in crate::auth) fn segments(self, keys: &[String]) -> Result<Vec<String>, AuthReason> {
-        let is_plain = |value: &str| {
-            value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-                && !value.starts_with('.')
-        };
-        let segment = |key: &String| {
-            let value = self.one(std::slice::from_ref(key))?;
-            if is_plain(&value) { Ok(value.to_string()) } else { Err(AuthReason::Keys) }
-        };
-        keys.iter().map(segment).collect()
+    /// Returns a value for the path of a URL. It must be a plain segment, so that it does not change the URL.
+    pub(in crate::auth) fn segment(self, keys: &[String]) -> Result<Zeroizing<String>, AuthReason> {
+        let value = self.one(keys)?;
+        let is_plain = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+            && !value.starts_with('.');
+        if is_plain { Ok(value) } else { Err(AuthReason::Keys) }
     }
 }
 

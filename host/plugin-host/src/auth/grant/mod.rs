@@ -56,6 +56,11 @@ impl AuthGrant {
         self.scheme.used_keys()
     }
 
+    /// Returns those of the used keys that are addresses and no credentials.
+    pub(crate) fn address_keys(&self) -> Vec<&String> {
+        self.scheme.address_keys()
+    }
+
     /// Returns the part, hosts aside, that this grant of a ceiling does not allow.
     pub(crate) fn beyond(&self, ceiling: &Self) -> Option<String> {
         self.scheme.beyond(&ceiling.scheme)

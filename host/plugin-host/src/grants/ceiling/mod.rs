@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 use machinist_core::value::id::ProviderName;
 
-use super::{EgressRule, GrantedPlace, Grants, RequestPlace, SecretGrant};
+use super::{EgressRule, GrantedPlace, Grants, RequestPlace, SecretGrant, SecretKey};
 use crate::auth::AuthGrant;
 use crate::target::HostPattern;
 
@@ -33,12 +33,23 @@ impl Grants {
         let auth = each("auth", &self.auth, |grant| {
             auth_beyond(grant, &hosts_of(grant.hosts(), &self.egress), &ceiling.auth)
         });
-        let reveal = self.reveal.difference(&ceiling.reveal).map(|key| format!("reveal: {key}"));
+        let reveal = self.reveal.iter().filter(|key| !ceiling.lets_reveal(key));
+        let reveal = reveal.map(|key| format!("reveal: {key}"));
         let foreign = self.roots.iter().filter(|root| !ceiling.roots.contains(root)).count();
         let roots = (foreign > 0).then(|| format!("ca: {foreign} certificates that it does not have"));
         let providers = beyond_providers(self.providers.as_ref(), ceiling.providers.as_ref());
         let all = egress.chain(secrets).chain(auth).chain(reveal).chain(roots).chain(providers);
         all.take(MOST_NAMED).collect()
+    }
+
+    /// Whether this ceiling lets a plugin see the value. A part of a document is less than the whole, which does not
+    /// hold the other way round.
+    fn lets_reveal(&self, key: &SecretKey) -> bool {
+        self.reveal.contains(key)
+            || match key {
+                SecretKey::Part(part) => self.reveal.contains(&SecretKey::named(part.key())),
+                SecretKey::Key(_) | SecretKey::UserData => false,
+            }
     }
 
     fn secret_beyond(&self, grant: &SecretGrant, ceiling: &Self) -> Option<String> {

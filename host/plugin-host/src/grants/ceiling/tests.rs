@@ -16,7 +16,7 @@ auth:
 - { scheme: oauth2-client-credentials, token-url: "https://login.example.org/{tenant}/token", scopes: ["https://*"], hosts: [api.example.com] }
 - { scheme: jwt-bearer, token-url: "https://login.example.org/token", hosts: [api.example.com] }
 - { scheme: keystone, url: "https://login.example.org/v3", hosts: [api.example.com] }
-reveal: [project]
+reveal: [project, 'account#/project_id', settings]
 providers: [aws, example]
 "#;
 
@@ -117,6 +117,7 @@ fn attack_places_of_secrets_and_reveal_exceed_the_ceiling() {
         "secret token go to other hosts only",
     );
     exceeds("reveal: [project, password]", "reveal: password");
+    exceeds("reveal: [account]", "reveal: account");
     exceeds("providers: [aws, openstack]", "providers: openstack");
 }
 
@@ -187,6 +188,20 @@ fn attack_token_services_exceed_the_ceiling() {
     let nothing = Grants::default();
     let basic = Grants::parse("auth: [{ scheme: basic, hosts: [a.example] }]").expect("grants");
     assert_eq!(basic.beyond(&nothing), ["auth[0]: it grants no basic"]);
+}
+
+/// A part is less than the whole document, and another part is another value.
+#[test]
+fn attack_a_part_of_a_document_exceeds_the_ceiling() {
+    within("reveal: ['account#/project_id', 'settings#/region']");
+    for (part, expected) in [
+        ("account#/private_key", "reveal: account#/private_key"),
+        ("account#/project_id/x", "reveal: account#/project_id/x"),
+        ("account#/", "reveal: account#/"),
+        ("password#/project_id", "reveal: password#/project_id"),
+    ] {
+        exceeds(&format!("reveal: ['{part}']"), expected);
+    }
 }
 
 /// The token is the host's own: each role that trusts the host would be within reach.

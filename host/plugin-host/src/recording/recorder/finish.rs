@@ -1,5 +1,5 @@
 //! Makes a recording from the raw one: each text passes the vault, so that no value of a secret stays in a spelling
-//! that the host knows.
+//! that the host knows. Values that the grants reveal stay, if they do not look like credentials.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::body::Body;
 use super::{Captured, RawExchange, RawOutcome, RawRecording};
 use crate::recording::model::WireError;
-use crate::recording::model::{End, Exchange, ExchangeOutcome, FORMAT, LogEntry, Recording, Secrets};
+use crate::recording::model::{End, Exchange, ExchangeOutcome, FORMAT, LogEntry, Recording, Reveal, Secrets};
 use crate::vault::Vault;
 
 /// Returns the recording; `None` for a call that did not begin. Searches all texts for secrets: not for the path of a
@@ -33,7 +33,7 @@ pub(crate) fn finish(notes: RawRecording) -> Option<Recording> {
         secrets: Secrets {
             placeholders: notes.placeholders,
             prefixes: notes.prefixes,
-            reveals: notes.reveals,
+            reveals: notes.reveals.into_iter().map(|reveal| clean.reveal(reveal)).collect(),
             ..begun.secrets
         },
         seed: notes.seed.text(),
@@ -59,7 +59,7 @@ impl Clean<'_> {
     fn text(&self, text: &str) -> String {
         match self.nested(text) {
             Some(clean) => clean,
-            None => self.0.scrub_text(text).into_owned(),
+            None => self.0.scrub_recorded(text).into_owned(),
         }
     }
 
@@ -83,6 +83,12 @@ impl Clean<'_> {
             ),
             other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
         }
+    }
+
+    /// With the value, unless a recording masks it.
+    fn reveal(&self, reveal: Reveal) -> Reveal {
+        let value = if reveal.granted { self.0.recorded_value(&reveal.key) } else { None };
+        Reveal { value, ..reveal }
     }
 
     fn line(&self, line: LogEntry) -> LogEntry {
@@ -140,7 +146,7 @@ impl Clean<'_> {
         } else if captured.is_read {
             match std::str::from_utf8(&captured.bytes) {
                 Ok(text) => Body::Text(self.text(text)),
-                Err(_) => Body::of(&self.0.scrub_bytes(&captured.bytes)),
+                Err(_) => Body::of(&self.0.scrub_recorded_bytes(&captured.bytes)),
             }
         } else {
             Body::Unread

@@ -189,7 +189,7 @@ impl Recorder {
     }
 
     pub(super) fn reveal(&self, key: &str, granted: bool) {
-        let reveal = Reveal { key: key.to_owned(), granted };
+        let reveal = Reveal { key: key.to_owned(), granted, value: None };
         let notes = &mut *self.notes();
         if !notes.reveals.contains(&reveal) {
             keep(&mut notes.reveals, reveal, "reveals", &mut notes.left_out);

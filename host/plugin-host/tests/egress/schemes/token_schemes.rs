@@ -99,6 +99,29 @@ async fn a_tenant_of_the_secret_is_in_the_url_and_leads_nowhere_else() {
 }
 
 #[tokio::test]
+async fn of_two_keys_of_a_tenant_the_first_that_exists_counts() {
+    let scheme = Scheme::ClientCredentials;
+    let auth =
+        |port| format!("token-url: 'http://127.0.0.1:{port}/{{tenantID|azureTenantId}}/oauth2/v2.0/token'");
+    let [older, newer, bad] =
+        [("azureTenantId", "older"), ("tenantID", "newer"), ("tenantID", "../x")].map(|pair| [pair]);
+    for (pairs, path) in [
+        (older.to_vec(), Some("/older/oauth2/v2.0/token")),
+        ([older, newer].concat(), Some("/newer/oauth2/v2.0/token")),
+        ([older, bad].concat(), None),
+        (Vec::new(), None),
+    ] {
+        let mut secret = scheme.secret();
+        secret.values.extend(values(&pairs).values);
+        let (world, _, seen) = asked(scheme, auth, secret, scheme.name()).await;
+        assert_eq!(seen.first().map(|seen| seen.uri.path()), path, "{pairs:?}");
+        if path.is_none() {
+            assert_eq!(world.host.reasons(), ["auth-keys"], "{pairs:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_scope_that_is_not_granted_is_refused() {
     for (scheme, granted, mark) in [
         (Scheme::ClientCredentials, "", "oauth2-client-credentials; scope=a"),
@@ -249,6 +272,22 @@ async fn keystone_is_asked_with_what_the_secret_has() {
         &[("applicationCredentialID", "i"), ("applicationCredentialSecret", " ")],
     ] {
         assert_eq!(login(incomplete).await, Err(vec!["auth-keys"]), "{incomplete:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_users_own_domain_precedes_that_of_the_project() {
+    let user = [("username", "u"), ("password", "p"), ("domainID", "d"), ("tenantName", "t")];
+    for (own, expected) in [
+        (vec![], json!({ "id": "d" })),
+        (vec![("domainName", "by name")], json!({ "id": "d" })),
+        (vec![("userDomainName", "other")], json!({ "name": "other" })),
+        (vec![("userDomainID", "o"), ("userDomainName", "other")], json!({ "id": "o" })),
+        (vec![("userDomainID", " "), ("userDomainName", "")], json!({ "id": "d" })),
+    ] {
+        let body = login(&[&user[..], &own].concat()).await.unwrap();
+        assert_eq!(body["auth"]["identity"]["password"]["user"]["domain"], expected, "{own:?}");
+        assert_eq!(body["auth"]["scope"]["project"]["domain"], json!({ "id": "d" }), "{own:?}");
     }
 }
 

@@ -1,7 +1,9 @@
-//! No value of a secret is in a recording, whatever a component and a cloud do with it.
+//! No value of a secret is in a recording, whatever a component and a cloud do with it. Ids that the grants reveal are
+//! no secrets.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use machinist_core::driver::{MachineRequest, SecretValues};
 use serde_json::json;
 
 use super::{BOOTSTRAP, Fixture, TOKEN, USER_DATA, life, play, recording_into, request, with_secrets};
@@ -124,6 +126,28 @@ async fn a_driver_that_was_shown_a_value_is_replayed_with_another_one() {
     let played = play("hostile", &recordings).await.remove(0).expect("plays");
     assert!(played.recording.secrets.reveals.iter().any(|reveal| reveal.key == "token" && reveal.granted));
     holds_no_secret(&format!("{played:?}"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_driver_that_was_shown_an_id_or_a_part_is_replayed_with_the_same_one() {
+    const ID: &str = "0f3a6c1e-58d2-4b7a-9c41-7e2d90ab13cd";
+    let folder = tempfile::tempdir().expect("a folder");
+    let world = Fixture::with(recording_into(folder.path()));
+    let hostile = guests::bytes("hostile-driver").expect("the driver builds");
+    let grants = "reveal: [subscription, 'account#/project_id']";
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", grants)).await;
+    let account = r#"{"project_id":"my-project","private_key":"wJalrXUtnFEMI/K7MDENG/bPxRfiCY"}"#;
+    let values = [("subscription", ID), ("account", account)];
+    let values = values.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
+    let secrets = SecretValues { values: values.into(), ..SecretValues::default() };
+    let ask = MachineRequest { secrets, ..request("hostile", r#"{"do":"reveal"}"#) };
+    world.host.create(ask).await.expect("reports");
+    let recordings = super::recorded(&world, folder.path()).await;
+    let text = serde_json::to_string(&recordings).expect("JSON");
+    assert!(text.contains(ID) && text.contains("my-project") && !text.contains("wJalrXUtnFEMI"), "{text}");
+    let played = play("hostile", &recordings).await.remove(0).expect("plays");
+    assert!(played.differences.is_empty(), "{:?}", played.differences);
+    assert_eq!(played.recording.secrets, recordings[0].secrets);
 }
 
 /// Answers each request with all that it got.

@@ -122,6 +122,16 @@ async fn two_plugins_for_one_provider_are_a_conflict_and_the_first_stays() {
 }
 
 #[tokio::test]
+async fn a_class_without_a_provider_learns_which_one_to_write() {
+    let world = Fixture::new();
+    let refused = || async { world.create("", "{}").await.expect_err("no driver").to_string() };
+    let advice = "no plugin serves provider \"\"; the MachineClass names none: set its field provider";
+    assert_eq!(refused().await, advice);
+    world.ready(Map::plain("plain", "1.0.0", &["plain", "other"])).await;
+    assert_eq!(refused().await, format!("{advice} to one of other, plain"), "also with one plugin");
+}
+
+#[tokio::test]
 async fn a_withdrawn_plugin_serves_no_more() {
     let world = Fixture::new();
     let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;

@@ -116,6 +116,15 @@ func (Driver) Reboot(host *driver.Host, request driver.Request) error {
 	return of.reboot(request)
 }
 
+// DeleteByID removes one VM of two.
+func (Driver) DeleteByID(host *driver.Host, request driver.Request, providerID string) error {
+	of, err := machinesOf(host)
+	if err != nil {
+		return err
+	}
+	return of.deleteOne(request, providerID)
+}
+
 // NodeID returns the driver's own id, with which the kubelets of this cloud register.
 func (Driver) NodeID(_ *driver.Host, _ driver.Request, vm driver.VM) (string, error) {
 	return vm.ProviderID, nil

@@ -35,6 +35,29 @@ func TestAPlacedClassMakesVMsInThatZoneAndNowhereElse(test *testing.T) {
 	fixture.fails(driver.InvalidArgument, second(fixture.driver.Place(invalid, "sim-1b")))
 }
 
+func TestOfTwoVMsTheOneThatIsNamedIsRemovedAndNoOther(test *testing.T) {
+	fixture := newFixture(test)
+	kept := withID(request(1, nil), fixture.created(request(1, nil)).ProviderID)
+	again, theirs := request(1, nil), request(1, nil)
+	again.IdempotencyKey, theirs.IdempotencyKey, theirs.Cluster = "another key", "their key", "c2"
+	extra, foreign := fixture.created(again), fixture.created(theirs)
+	for id, code := range map[string]driver.Code{
+		kept.Machine.ProviderID: driver.FailedPrecondition,
+		foreign.ProviderID:      driver.FailedPrecondition,
+		"aws:///a/i-1":          driver.InvalidArgument,
+	} {
+		fixture.fails(code, fixture.driver.DeleteByID(kept, id))
+	}
+	fixture.check(len(fixture.cloud.live()) == 3)
+	for range 2 {
+		fixture.ok(fixture.driver.DeleteByID(kept, extra.ProviderID))
+		fixture.check(len(fixture.cloud.live()) == 2)
+	}
+	fixture.cloud.complete()
+	fixture.ok(fixture.driver.DeleteByID(kept, extra.ProviderID))
+	fixture.ok(second(fixture.driver.GetStatus(kept)))
+}
+
 func TestAVMMayBeTakenAwayIfItsClassSaysSo(test *testing.T) {
 	fixture := newFixture(test)
 	of := func(changes object) (bool, error) {

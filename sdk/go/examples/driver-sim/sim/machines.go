@@ -214,6 +214,27 @@ func (of machines) deleteByID(id string, request driver.Request) error {
 	return of.cloud.delete(id)
 }
 
+// Deletes this VM and no other, with its volumes.
+func (of machines) deleteOne(request driver.Request, providerID string) error {
+	_, id, isKnown := parts(providerID)
+	if !isKnown {
+		return driver.Failed(driver.InvalidArgument, driver.Quoted(providerID)+" is no id of this driver")
+	}
+	if _, kept, has := parts(request.Machine.ProviderID); has && kept == id {
+		return driver.Failed(driver.FailedPrecondition, "the VM "+id+" is the one that the Machine keeps, left alone")
+	}
+	vm, err := of.cloud.get(id)
+	switch {
+	case err != nil:
+		return err
+	case vm == nil || !vm.exists() || vm.isGoing():
+		return nil
+	case !vm.Tags.areOf(request.Cluster):
+		return of.foreign(*vm, request)
+	}
+	return of.cloud.delete(id)
+}
+
 func (of machines) deleteVolumes(cluster, uid string) error {
 	volumes, err := of.cloud.volumes(cluster, uid)
 	if err != nil {

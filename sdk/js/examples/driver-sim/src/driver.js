@@ -85,6 +85,11 @@ export class SimDriver extends Driver {
     await open(host).reboot(request);
   }
 
+  /** @param {Request} request @param {string} providerId @param {Host} host */
+  async deleteById(request, providerId, host) {
+    await open(host).deleteOne(request, providerId);
+  }
+
   /** The kubelets of this cloud register with the driver's own ids. @param {Request} request @param {Vm} vm */
   nodeId(request, vm) {
     return vm.providerId;

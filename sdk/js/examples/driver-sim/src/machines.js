@@ -7,7 +7,7 @@
 /** @import { Api } from './api.js' */
 /** @import { CloudVm } from './vm.js' */
 
-import { DriverError } from 'machinist-sdk';
+import { DriverError, quoted } from 'machinist-sdk';
 
 import { asksForInitialize, bodyOf, readSpec } from './spec.js';
 import { CLUSTER_TAG, exists, isOf, NAME_TAG, UID_TAG } from './vm.js';
@@ -147,6 +147,19 @@ export class Machines {
     if (vm && (!exists(vm) || vm.state === 'stopping')) return;
     if (vm && !belongs(vm, request)) this.#leaveAlone(vm, request);
     else await this.#api.delete(id);
+  }
+
+  /** Deletes this VM and no other, with its volumes. @param {Request} request @param {string} providerId */
+  async deleteOne(request, providerId) {
+    const id = partsOf(providerId)?.id;
+    if (id === undefined) throw new DriverError('invalid-argument', `${quoted(providerId)} is no id of this driver`);
+    if (partsOf(request.machine.providerId)?.id === id) {
+      throw new DriverError('failed-precondition', `the VM ${id} is the one that the Machine keeps, left alone`);
+    }
+    const vm = await this.#api.get(id);
+    if (!vm || !exists(vm) || vm.state === 'stopping') return;
+    if (isOf(vm, request.cluster)) await this.#api.delete(id);
+    else this.#leaveAlone(vm, request);
   }
 
   /**

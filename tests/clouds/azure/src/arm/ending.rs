@@ -1,10 +1,10 @@
-//! The end of operations.
+//! The effect of an operation at its end.
 
 use crate::cloud::Cloud;
 use crate::state::{Action, Key, Kind, Operation, State};
 
 /// Does what an operation does in the end.
-pub(crate) fn finish(cloud: &mut Cloud, operation: &Operation, now_ms: u64) {
+pub(super) fn finish(cloud: &mut Cloud, operation: &Operation, now_ms: u64) {
     match (operation.action, &operation.failure) {
         (Action::Create, Some(failure)) => fail(cloud, &operation.key, failure, now_ms),
         (Action::Create, None) => succeed(cloud, &operation.key, true),

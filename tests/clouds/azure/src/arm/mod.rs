@@ -5,13 +5,15 @@
 //! | `vms` | virtual machines |
 //! | `rules` | the rules by which Azure refuses a VM |
 //! | `parts` | network interfaces and disks |
-//! | `ending` | the end of operations |
+//! | `operations` | begins operations, and ends those that are due |
+//! | `ending` | the effect of an operation at its end |
 //! | `catalogue` | images, agreements, sizes, subnets, resource groups, operations |
 //! | `graph` | Resource Graph, as far as drivers query it |
 
 mod catalogue;
 mod ending;
 mod graph;
+mod operations;
 mod parts;
 mod rules;
 mod vms;
@@ -27,7 +29,7 @@ use crate::state::{Key, Kind, Resource};
 use crate::wire::{Request, Response, error};
 
 pub(crate) use catalogue::other;
-pub(crate) use ending::{delete, finish};
+pub(crate) use ending::delete;
 pub(crate) use vms::planted;
 
 /// A request whose form was checked.

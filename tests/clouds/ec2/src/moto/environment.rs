@@ -8,8 +8,6 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::cache;
-
 /// The installed packages, in exact versions.
 const REQUIREMENTS: &str = include_str!("../../requirements.txt");
 /// The oldest Python that moto runs on.
@@ -28,7 +26,7 @@ const VENV_STEP: &str = "install Python 3.10 or later with its venv module (Debi
 /// The cache is `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME/machinist`, else `~/.cache/machinist`, with `moto/<digest>`.
 /// The error says what to do.
 pub fn prepare() -> anyhow::Result<PathBuf> {
-    prepare_in(&cache::root()?, PYTHON, REQUIREMENTS)
+    prepare_in(&cache::folder()?, PYTHON, REQUIREMENTS)
 }
 
 fn prepare_in(cache: &Path, python: &str, requirements: &str) -> anyhow::Result<PathBuf> {

@@ -40,7 +40,7 @@ auth:
 - { scheme: oauth2-client-credentials, token-url: "https://login.example/{tenant}/token", scopes: [all] }
 - { scheme: jwt-bearer, keys: { service-account: [serviceAccountJSON] } }
 - { scheme: keystone, url: "https://identity.example/v3" }
-reveal: [region]
+reveal: [region, 'account#/project_id']
 limits: { memory_mib: 64, cpu_ms: 1000, calls_per_minute: 100 }
 "#;
 

@@ -14,6 +14,7 @@
 //     wasi:cli@0.2.12
 //     wasi:http@0.2.12
 //     machinist:provider@0.1.0
+//     machinist:delete-by-id@0.1.0
 //     machinist:node-id@0.1.0
 //     machinist:placement@0.1.0
 //     machinist:interruption@0.1.0

@@ -14,6 +14,7 @@
 //     wasi:cli@0.2.12
 //     wasi:http@0.2.12
 //     machinist:provider@0.1.0
+//     machinist:delete-by-id@0.1.0
 //     machinist:node-id@0.1.0
 //     machinist:placement@0.1.0
 //     machinist:interruption@0.1.0
@@ -25,6 +26,7 @@ package wit_exports
 import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/bindings/provider/machinist_provider_types"
 	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_capacity_capacity"
+	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_delete_by_id_delete_by_id"
 	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_interruption_interruption"
 	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_node_id_node_id"
 	"github.com/machinist-dev/machinist/sdk/go/internal/component/export_machinist_placement_placement"
@@ -243,6 +245,213 @@ func wasm_export_machinist_provider_reboot_reboot(arg0 uintptr) uintptr {
 
 //go:wasmexport cabi_post_machinist:provider/reboot@0.1.0#reboot
 func wasm_export_post_return_machinist_provider_reboot_reboot(result uintptr) {
+	syncExportPinner.Unpin()
+}
+
+//go:wasmexport machinist:delete-by-id/delete-by-id@0.1.0#delete-by-id
+func wasm_export_machinist_delete_by_id_delete_by_id_delete_by_id(arg0 uintptr) uintptr {
+
+	pinner := &syncExportPinner
+	value := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), 4)))
+	value0 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (3 * 4))))
+	value1 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (4 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (5 * 4))))
+	result := make([]witTypes.Tuple2[string, string], 0, *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (7 * 4))))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (7 * 4)))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (6 * 4))))), index*(4*4))
+		value2 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+		value3 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+
+		result = append(result, witTypes.Tuple2[string, string]{F0: value2, F1: value3})
+	}
+
+	result6 := make([]witTypes.Tuple2[string, string], 0, *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (9 * 4))))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (9 * 4)))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 * 4))))), index*(4*4))
+		value4 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+		value5 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+
+		result6 = append(result6, witTypes.Tuple2[string, string]{F0: value4, F1: value5})
+	}
+
+	var option witTypes.Option[string]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (10 * 4)))) {
+	case 0:
+
+		option = witTypes.None[string]()
+	case 1:
+		value7 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (11 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (12 * 4))))
+
+		option = witTypes.Some[string](value7)
+	default:
+		panic("unreachable")
+	}
+	var option9 witTypes.Option[string]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (13 * 4)))) {
+	case 0:
+
+		option9 = witTypes.None[string]()
+	case 1:
+		value8 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (14 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (15 * 4))))
+
+		option9 = witTypes.Some[string](value8)
+	default:
+		panic("unreachable")
+	}
+	var option11 witTypes.Option[string]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (16 * 4)))) {
+	case 0:
+
+		option11 = witTypes.None[string]()
+	case 1:
+		value10 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (17 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (18 * 4))))
+
+		option11 = witTypes.Some[string](value10)
+	default:
+		panic("unreachable")
+	}
+	value12 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (19 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (20 * 4))))
+	value13 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (21 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (22 * 4))))
+	value14 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (23 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (24 * 4))))
+	var option16 witTypes.Option[string]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (25 * 4)))) {
+	case 0:
+
+		option16 = witTypes.None[string]()
+	case 1:
+		value15 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (26 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (27 * 4))))
+
+		option16 = witTypes.Some[string](value15)
+	default:
+		panic("unreachable")
+	}
+	result18 := make([]string, 0, *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (29 * 4))))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (29 * 4)))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (28 * 4))))), index*(2*4))
+		value17 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+
+		result18 = append(result18, value17)
+	}
+
+	value19 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (30 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (31 * 4))))
+	value20 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (32 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (33 * 4))))
+	value21 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 34*4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 35*4))))
+	witRuntime.Unpin()
+	result22 := export_machinist_delete_by_id_delete_by_id.DeleteById(machinist_provider_types.Request{Machine: machinist_provider_types.Machine{Namespace: value, Name: value0, Uid: value1, Labels: result, Annotations: result6, ProviderId: option, NodeTemplate: option9, LastKnownState: option11}, Class: machinist_provider_types.Class{Name: value12, Provider: value13, Spec: value14, NodeTemplate: option16, Zones: result18}, IdempotencyKey: value19, Cluster: value20, DeadlineMs: uint64(*(*int64)(unsafe.Add(unsafe.Pointer(arg0), (34 * 4))))}, value21)
+
+	switch result22.Tag() {
+	case witTypes.ResultOk:
+
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(0))
+
+	case witTypes.ResultErr:
+		payload := result22.Err()
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(1))
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32((payload).Code))
+		utf8 := unsafe.Pointer(unsafe.StringData((payload).Message))
+		pinner.Pin(utf8)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len((payload).Message)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf8)))
+
+		switch (payload).CloudCode.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).CloudCode.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(1))
+			utf823 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf823)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 5*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 4*4))) = uint32(uintptr(uintptr(utf823)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).RetryAfterMs.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).RetryAfterMs.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32(1))
+			*(*int64)(unsafe.Add(unsafe.Pointer(exportReturnArea), (16 + 6*4))) = int64(payload)
+
+		default:
+			panic("unreachable")
+		}
+		var result24 int32
+		if (payload).Terminal {
+			result24 = 1
+		} else {
+			result24 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 6*4))) = int8(result24)
+		var result25 int32
+		if (payload).MayHaveHappened {
+			result25 = 1
+		} else {
+			result25 = 0
+		}
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (25 + 6*4))) = int8(result25)
+
+		switch (payload).LastKnownState.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 7*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).LastKnownState.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 7*4))) = int8(int32(1))
+			utf826 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf826)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 9*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 8*4))) = uint32(uintptr(uintptr(utf826)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).ProviderId.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 10*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).ProviderId.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 10*4))) = int8(int32(1))
+			utf827 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf827)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 12*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 11*4))) = uint32(uintptr(uintptr(utf827)))
+
+		default:
+			panic("unreachable")
+		}
+
+		switch (payload).NodeName.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 13*4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (payload).NodeName.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 13*4))) = int8(int32(1))
+			utf828 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf828)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 15*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 14*4))) = uint32(uintptr(uintptr(utf828)))
+
+		default:
+			panic("unreachable")
+		}
+
+	default:
+		panic("unreachable")
+	}
+	return exportReturnArea
+
+}
+
+//go:wasmexport cabi_post_machinist:delete-by-id/delete-by-id@0.1.0#delete-by-id
+func wasm_export_post_return_machinist_delete_by_id_delete_by_id_delete_by_id(result uintptr) {
 	syncExportPinner.Unpin()
 }
 

@@ -16,6 +16,9 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
+/// The clouds that have samples.
+const CLOUDS: [&str; 7] = ["aws", "azure", "gcp", "hcloud", "lxd", "openstack", "sim"];
+
 /// A file or folder of `deploy/`.
 fn deploy(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(path)

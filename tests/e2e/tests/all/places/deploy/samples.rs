@@ -1,11 +1,11 @@
 //! The samples: they grant what the drivers ask for, the drivers take their classes, and they make a Node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use e2e::plugins::sandbox;
-use e2e::{Lab, LabOptions};
+use e2e::{Aws, Azure, Cloud, Gcp, Hcloud, Lab, LabOptions, Lxd, OpenStack};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::PostParams;
@@ -14,7 +14,7 @@ use machinist_plugin_host::PluginHost;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{deploy, document, text};
+use super::{CLOUDS, deploy, document, text};
 use crate::scene::{SIM, is_running, scene};
 
 fn sample<T: DeserializeOwned>(cloud: &str, file: &str) -> Result<T> {
@@ -30,8 +30,10 @@ fn grants_of(cloud: &str) -> Result<Value> {
 
 #[test]
 fn samples_grant_what_the_drivers_ask_for_and_no_more() {
-    for (cloud, port) in [("sim", "8080"), ("aws", "PORT")] {
-        let needed = text(&deploy(&format!("../plugins/{cloud}/grants.yaml"))).unwrap().replace("PORT", port);
+    for cloud in CLOUDS {
+        // The user's to fill in; the samples have an example.
+        let needed = text(&deploy(&format!("../plugins/{cloud}/grants.yaml"))).unwrap();
+        let needed = needed.replace("PORT", "8080").replace("HOST", "lxd.example");
         let needed: Value = serde_yaml_ng::from_str(&needed).unwrap();
         let mut granted = grants_of(cloud).unwrap();
         // Which regions there are is the user's to say; the samples' class names one.
@@ -50,12 +52,12 @@ fn pushed(cloud: &str, component: &[u8]) -> Result<ConfigMap> {
 }
 
 /// The host takes the plugin, its driver serves the class's provider, and finds nothing to say about the class.
-async fn is_taken(folder: &Path, cloud: &str) -> Result<()> {
-    let component = guests::bytes(&format!("{cloud}-driver"))?;
+async fn is_taken<C: Cloud>(folder: &Path) -> Result<()> {
+    let component = C::DRIVER.build()?;
     let host = PluginHost::start(sandbox::settings(folder)?)?;
-    let map = pushed(cloud, &component)?;
+    let map = pushed(C::NAME, &component)?;
     sandbox::load(&host, sandbox::raw(map)).await?;
-    let class: MachineClass = sample(cloud, "30-machineclass")?;
+    let class: MachineClass = sample(C::NAME, "30-machineclass")?;
     let said = host.validate_class(sandbox::class(&class)).await;
     ensure!(said == Ok(Vec::new()), "the driver says {said:?}");
     let mut broken = class;
@@ -65,19 +67,44 @@ async fn is_taken(folder: &Path, cloud: &str) -> Result<()> {
     Ok(())
 }
 
+async fn driver_takes_its_class<C: Cloud>() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = is_taken::<C>(&folder.path().join("code")).await;
+    taken.unwrap_or_else(|error| panic!("{}: {error:#}", C::NAME));
+}
+
 #[tokio::test]
-async fn drivers_take_the_classes_of_their_samples() {
-    for cloud in ["sim", "aws"] {
-        let folder = tempfile::tempdir().unwrap();
-        let taken = is_taken(&folder.path().join("code"), cloud).await;
-        taken.unwrap_or_else(|error| panic!("{cloud}: {error:#}"));
-    }
+async fn drivers_in_rust_take_the_classes_of_their_samples() {
+    driver_takes_its_class::<simcloud::Server>().await;
+    driver_takes_its_class::<Aws>().await;
+    driver_takes_its_class::<Azure>().await;
+    driver_takes_its_class::<Gcp>().await;
+}
+
+#[tokio::test]
+async fn drivers_in_go_take_the_classes_of_their_samples() {
+    driver_takes_its_class::<Hcloud>().await;
+    driver_takes_its_class::<OpenStack>().await;
+}
+
+#[tokio::test]
+async fn the_driver_in_typescript_takes_the_class_of_its_sample() {
+    driver_takes_its_class::<Lxd<false>>().await;
+}
+
+#[test]
+fn samples_of_every_cloud_are_checked() {
+    let entries = std::fs::read_dir(deploy("samples")).unwrap();
+    let folders: BTreeSet<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let checked: BTreeSet<String> = CLOUDS.into_iter().chain(["policy"]).map(str::to_owned).collect();
+    assert_eq!(folders, checked);
 }
 
 #[test]
 fn samples_lead_from_machine_to_class_to_secret_and_make_no_doubles() {
     let mut names = BTreeMap::new();
-    for cloud in ["sim", "aws"] {
+    for cloud in CLOUDS {
         let machine: Machine = sample(cloud, "40-machine").unwrap();
         let class: MachineClass = sample(cloud, "30-machineclass").unwrap();
         let secret: Value = document(&format!("samples/{cloud}/20-secret.yaml")).unwrap();

@@ -18,7 +18,7 @@ use kube::discovery::Scope;
 use kube::{Api, Client, Config, Resource};
 use serde_json::{Value, json};
 
-use super::{container, deploy, deployment, documents, manifests, texts};
+use super::{CLOUDS, container, deploy, deployment, documents, manifests, texts};
 use crate::scene::turn;
 
 const NAMESPACE: &str = e2e::manifests::NAMESPACE;
@@ -52,9 +52,9 @@ async fn apply(client: &Client, document: &Value) -> Result<Vec<String>> {
 }
 
 /// The manifests in these folders, all of them without a warning.
-async fn applies(client: &Client, folders: &[&str]) -> Result<()> {
+async fn applies(client: &Client, folders: &[impl AsRef<str>]) -> Result<()> {
     for folder in folders {
-        for file in manifests(folder)? {
+        for file in manifests(folder.as_ref())? {
             for document in documents(&file)? {
                 let warnings =
                     apply(client, &document).await.with_context(|| format!("in {}", file.display()))?;
@@ -80,11 +80,8 @@ async fn everything_applies() -> Result<()> {
     let client = plane.client()?;
     // Waits until the kinds are served.
     plane.apply_path(deploy("crds")).await?;
-    applies(
-        &client,
-        &["crds", "rbac", "policies", "flowcontrol", "deployment", "samples/sim", "samples/aws"],
-    )
-    .await?;
+    applies(&client, &["crds", "rbac", "policies", "flowcontrol", "deployment", "samples/policy"]).await?;
+    applies(&client, &CLOUDS.map(|cloud| format!("samples/{cloud}"))).await?;
     let deployment = deployment()?;
     start_pod(&client, &deployment).await.context("the Deployment's pods are let in")?;
 
