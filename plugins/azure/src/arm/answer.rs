@@ -145,6 +145,10 @@ pub(crate) fn vm(value: &Value) -> Option<VmFacts> {
 }
 
 fn nic_part(value: &Value) -> Option<Part> {
+    // A deletion sends the properties back with one field changed.
+    if value.get("properties").is_some_and(|properties| !(properties.is_object() || properties.is_null())) {
+        return None;
+    }
     Some(Part {
         name: String::new(),
         id: value.get("id")?.as_str()?.to_owned(),

@@ -91,12 +91,14 @@ impl Ask {
 }
 
 impl Arm<'_> {
-    /// Sends it. Ok is a success in Azure's own form.
+    /// Sends it. After a 401 the host fetches another token, so it is worth one more request. Ok is a success in
+    /// Azure's own form.
     pub(crate) fn send(&self, ask: &Ask) -> ArmResult<HttpAnswer> {
-        let request = self.request(ask);
-        let limits = Limits { answer_ms: ANSWER_MS, ..Limits::default() };
-        let answer = self.host.send_within(&request, limits).map_err(|error| self.no_answer(ask, &error))?;
-        if answer.header(AUTH) == Some(FAILED) {
+        let mut answer = self.exchange(ask)?;
+        if answer.status == 401 && has_token(&answer) {
+            answer = self.exchange(ask)?;
+        }
+        if !has_token(&answer) {
             return Err(errors::not_authenticated(ask, &answer));
         }
         if answer.is_success() && !answer.is_html() {
@@ -126,7 +128,13 @@ impl Arm<'_> {
     }
 
     pub(crate) fn unexpected(&self, ask: &Ask, what: &str) -> Box<ArmError> {
-        ArmError::of(self.attempt(ask).unexpected(what), 200)
+        let what = format!("{what}: if this lasts, look at what is between here and Azure");
+        ArmError::of(self.attempt(ask).unexpected(&what), 200)
+    }
+
+    fn exchange(&self, ask: &Ask) -> ArmResult<HttpAnswer> {
+        let limits = Limits { answer_ms: ANSWER_MS, ..Limits::default() };
+        self.host.send_within(&self.request(ask), limits).map_err(|error| self.no_answer(ask, &error))
     }
 
     fn attempt<'b>(&'b self, ask: &'b Ask) -> Attempt<'b> {
@@ -165,6 +173,11 @@ impl Arm<'_> {
             None => request,
         }
     }
+}
+
+/// True if the host got a token, and sent the request.
+fn has_token(answer: &HttpAnswer) -> bool {
+    answer.header(AUTH) != Some(FAILED)
 }
 
 #[cfg(test)]

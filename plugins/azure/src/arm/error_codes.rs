@@ -42,7 +42,7 @@ const fn unknown(name: &'static str) -> Meaning {
         code: Code::Unavailable,
         is_terminal: false,
         outcome: Completion::Unknown,
-        advice: "",
+        advice: "it is tried again",
     }
 }
 
@@ -72,6 +72,10 @@ const fn saying(said: &'static str, meaning: Meaning) -> Meaning {
 
 pub(crate) const NO_GROUP: &str = "ResourceGroupNotFound";
 pub(crate) const ABSENT: [&str; 2] = ["ResourceNotFound", "NotFound"];
+pub(crate) const THROTTLED: &str = "TooManyRequests";
+/// The codes of tokens and assertions that count for some time only.
+pub(crate) const OF_TIME: [&str; 3] =
+    ["AADSTS700024", "ExpiredAuthenticationToken", "InvalidAuthenticationToken"];
 pub(crate) const EXISTS: [&str; 3] = ["PreconditionFailed", "ConditionNotMet", "ResourceExists"];
 /// A disk of a name that the VM would give to its own.
 pub(crate) const NAME_TAKEN: &str = "ConflictingUserInput";
@@ -97,6 +101,8 @@ const TERMS: &str = "accept the image's terms for this subscription in the marke
 const REGISTER: &str =
     "register the resource provider for this subscription: az provider register --namespace NAME";
 const LOCK: &str = "remove the lock from the resource group";
+const MISSING: &str =
+    "create the missing resource, or correct its name or id in the MachineClass's providerSpec";
 
 /// First the codes that machine-controller-manager's driver treats as exhaustion, then the others.
 pub(crate) static TABLE: &[Meaning] = &[
@@ -151,11 +157,19 @@ pub(crate) static TABLE: &[Meaning] = &[
     passing("AADSTS*", Code::Unauthenticated, KEYS),
     lasting("invalid_client", Code::Unauthenticated, KEYS),
     lasting("unauthorized_client", Code::Unauthenticated, KEYS),
-    passing("ExpiredAuthenticationToken", Code::Unauthenticated, ""),
+    passing(
+        "ExpiredAuthenticationToken",
+        Code::Unauthenticated,
+        "the host fetches another token; if this lasts, fix the time synchronisation (NTP) of the node that this runs on",
+    ),
     passing("InvalidAuthenticationToken*", Code::Unauthenticated, KEYS),
     passing("AuthenticationFailed*", Code::Unauthenticated, KEYS),
     passing("AuthorizationFailed", Code::PermissionDenied, ""),
-    passing("LinkedAuthorizationFailed", Code::PermissionDenied, ""),
+    passing(
+        "LinkedAuthorizationFailed",
+        Code::PermissionDenied,
+        "let the service principal do what Azure names on the linked resource, such as the subnet or the image",
+    ),
     passing("LinkedInvalidPropertyId", Code::InvalidArgument, SPEC),
     passing(
         "RequestDisallowedByPolicy",
@@ -189,6 +203,9 @@ pub(crate) static TABLE: &[Meaning] = &[
         Code::FailedPrecondition,
         "create the resource group, or correct resourceGroup in the MachineClass's providerSpec",
     ),
+    // A resource that the class names, and that somebody may still create.
+    passing(ABSENT[0], Code::FailedPrecondition, MISSING),
+    passing(ABSENT[1], Code::FailedPrecondition, MISSING),
     wrong("InvalidParameter", SPEC),
     wrong("InvalidRequestContent", SPEC),
     wrong("InvalidRequestFormat", SPEC),
@@ -222,7 +239,7 @@ pub(crate) static TABLE: &[Meaning] = &[
     busy("PreconditionFailed"),
     busy("ConditionNotMet"),
     busy("ConflictingUserInput"),
-    throttled("TooManyRequests"),
+    throttled(THROTTLED),
     throttled("SubscriptionRequestsThrottled"),
     throttled("ResourceRequestsThrottled"),
     throttled("ResourceCollectionRequestsThrottled"),

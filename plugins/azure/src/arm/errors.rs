@@ -4,13 +4,17 @@ use machinist_sdk::driver::{Code, Effect, Failure, HttpAnswer, quoted_up_to as q
 use serde_json::Value;
 
 use super::call::Ask;
-use super::error_codes::{self, ABSENT, Completion, EXISTS, NO_GROUP};
+use super::error_codes::{self, ABSENT, Completion, EXISTS, Meaning, NO_GROUP, OF_TIME, THROTTLED};
 use super::settings::Endpoint;
 
 /// The maximum length of a quote of the cloud.
 const QUOTED_CHARACTERS: usize = 240;
 /// A token service explains itself at length; the beginning says it.
 const SHOWN_CODE: usize = 80;
+/// The header with the seconds by which this host's clock differs from the cloud's.
+const SKEW: &str = "machinist-clock-skew";
+/// Microsoft allows clocks to differ by five minutes.
+const WORTH_NAMING_SKEW_S: u64 = 240;
 
 /// A request that failed, with Azure's own code.
 #[derive(Debug)]
@@ -63,6 +67,7 @@ pub(crate) fn refused(ask: &Ask, answer: &HttpAnswer, endpoint: &Endpoint) -> Bo
         let mut failure = failure(ask.doing, &code, &message, status, Some(ask));
         failure.may_have_happened = ask.effect == Effect::Changes && outcome(&code, &message, status);
         failure.retry_after_ms = answer.retry_after_ms();
+        name_clock(&mut failure, &code, answer);
         return Box::new(ArmError { code: Some(code), status, failure });
     }
     let (host, doing) = (endpoint.host(), ask.doing);
@@ -126,11 +131,24 @@ pub(crate) fn not_authenticated(ask: &Ask, answer: &HttpAnswer) -> Box<ArmError>
     let mut failure = Failure::new(contract, message).retry_after_ms(answer.retry_after_ms());
     failure.terminal = !passes && row.is_some_and(|row| row.is_terminal);
     failure.cloud_code = code.as_deref().map(|code| quoted(code, SHOWN_CODE));
+    name_clock(&mut failure, code.as_deref().unwrap_or_default(), answer);
     ArmError::of(failure, status)
 }
 
+/// Names the clock of this host, if a token or an assertion was refused that counts for some time only.
+fn name_clock(failure: &mut Failure, code: &str, answer: &HttpAnswer) {
+    let is_of_time = OF_TIME.iter().any(|known| known.eq_ignore_ascii_case(code));
+    let skew = answer.header(SKEW).and_then(|text| text.trim().parse::<i64>().ok());
+    let seconds = skew.map(i64::unsigned_abs).filter(|seconds| *seconds >= WORTH_NAMING_SKEW_S);
+    if let Some(seconds) = seconds.filter(|_| is_of_time) {
+        failure.message.push_str(&format!(
+            ": this host's clock is off by {seconds} seconds: fix the time synchronisation (NTP) of the node"
+        ));
+    }
+}
+
 fn failure(doing: &str, code: &str, message: &str, status: u16, ask: Option<&Ask>) -> Failure {
-    let row = error_codes::meaning(code, message);
+    let row = meaning(code, message, status);
     let contract = row.map_or_else(|| error_codes::by_status(status).0, |row| row.code);
     let said = quoted(message.trim(), QUOTED_CHARACTERS);
     let text = format!("failed to {doing}: {said} ({})", quoted(code, SHOWN_CODE));
@@ -146,8 +164,14 @@ fn failure(doing: &str, code: &str, message: &str, status: u16, ask: Option<&Ask
     failure
 }
 
+/// Returns the row of a refusal. With status 429 Azure puts a request off, whatever its code: that of its compute
+/// service is `OperationNotAllowed`.
+fn meaning(code: &str, message: &str, status: u16) -> Option<&'static Meaning> {
+    error_codes::meaning(if status == 429 { THROTTLED } else { code }, message)
+}
+
 fn outcome(code: &str, message: &str, status: u16) -> bool {
-    let row = error_codes::meaning(code, message);
+    let row = meaning(code, message, status);
     row.map_or_else(|| error_codes::by_status(status).1, |row| row.outcome) == Completion::Unknown
 }
 
@@ -216,7 +240,35 @@ mod tests {
         assert_eq!((failure.code, failure.terminal), (Code::Unauthenticated, true));
         assert_eq!(failure.cloud_code.as_deref(), Some("AADSTS7000222"));
         assert!(failure.message.contains("expired") && !failure.message.contains('\n'), "{failure}");
+        assert!(!failure.message.contains("clock"), "{failure}");
         let failure = Failure::from(not_authenticated(&ask, &answer(503, "<html>")));
         assert_eq!((failure.code, failure.terminal), (Code::Unavailable, false));
+    }
+
+    #[test]
+    fn a_clock_that_is_off_is_named_where_a_token_or_an_assertion_is_refused_for_its_time() {
+        let ask = Ask::change("create the VM", Method::Put, String::new(), "1");
+        let endpoint = Endpoint::of("{}", AzureCloud::Public).unwrap();
+        let assertion = r#"{"error": "invalid_client", "error_description": "AADSTS700024: Client assertion is not within its valid time range."}"#;
+        let token = r#"{"error": {"code": "ExpiredAuthenticationToken", "message": "The access token has expired."}}"#;
+        for (skew, words) in [("-3600", "off by 3600 seconds"), ("7", "NTP"), ("x", "NTP")] {
+            let skewed = |body: &str| {
+                let headers = vec![(SKEW.to_owned(), skew.to_owned())];
+                HttpAnswer { headers, ..answer(401, body) }
+            };
+            let of_assertion = Failure::from(not_authenticated(&ask, &skewed(assertion)));
+            let of_token = Failure::from(refused(&ask, &skewed(token), &endpoint));
+            for failure in [of_assertion, of_token] {
+                assert_eq!((failure.code, failure.terminal), (Code::Unauthenticated, false), "{failure}");
+                assert!(failure.message.contains(words), "{failure}");
+                assert_eq!(failure.message.contains("clock"), skew == "-3600", "{failure}");
+            }
+        }
+        // A wrong secret is wrong at any time.
+        let secret = r#"{"error": "invalid_client", "error_description": "AADSTS7000215: Invalid client secret provided."}"#;
+        let headers = vec![(SKEW.to_owned(), "3600".to_owned())];
+        let skewed = HttpAnswer { headers, ..answer(401, secret) };
+        let failure = Failure::from(not_authenticated(&ask, &skewed));
+        assert!(failure.terminal && !failure.message.contains("clock"), "{failure}");
     }
 }

@@ -180,7 +180,14 @@ impl<'a> Arm<'a> {
 
     pub(crate) fn agreement(&self, publisher: &str, product: &str, plan: &str) -> ArmResult<Value> {
         let path = names::agreement(&self.subscription, publisher, product, plan);
-        self.value(&Ask::read("read the marketplace agreement", path, MARKETPLACE)).map(|(value, _)| value)
+        let ask = Ask::read("read the marketplace agreement", path, MARKETPLACE);
+        let (value, _) = self.value(&ask)?;
+        // The driver sends it back with one field changed.
+        if value.get("properties").is_some_and(Value::is_object) {
+            Ok(value)
+        } else {
+            Err(self.unusual(&ask))
+        }
     }
 
     pub(crate) fn accept(

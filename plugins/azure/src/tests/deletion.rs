@@ -1,10 +1,10 @@
 //! Nothing is left, and nothing of others is touched.
 
 use azure_cloud::{Effect, Kind, Options, Rule};
-use machinist_sdk::driver::{Code, Deletion, VmState};
+use machinist_sdk::driver::{Code, Creation, Deletion, VmState};
 use serde_json::{Value, json};
 
-use super::harness::{Stage, forgotten, request, request_of, spec_with};
+use super::harness::{Stage, class, forgotten, request, request_of, spec, spec_with};
 use crate::AzureDriver;
 
 #[test]
@@ -41,7 +41,7 @@ fn parts_that_azure_leaves_are_removed_even_without_a_vm_and_with_another_class(
         }
         world.pass(5_000);
         assert_eq!(world.resources().len(), 3);
-        request.class = super::harness::class(&super::harness::spec());
+        request.class = class(&spec());
         world.delete_to_end(&mut request).unwrap();
         assert_eq!(world.resources(), Vec::<String>::new(), "{knows_its_disks}");
     }
@@ -100,7 +100,7 @@ fn a_class_that_is_poor_or_moved_to_another_group_strands_nothing() {
             let world = Stage::plain();
             let mut request = request(1);
             world.create_to_end(&mut request).unwrap();
-            request.class = super::harness::class(&spec);
+            request.class = class(&spec);
             if forgets {
                 request = forgotten(&request);
             }
@@ -173,6 +173,86 @@ fn a_network_interface_that_azure_keeps_for_a_while_is_removed_in_the_end() {
     world.pass(1_000);
     world.delete_to_end(&mut request).unwrap();
     assert_eq!(world.resources(), Vec::<String>::new());
+}
+
+#[test]
+fn a_vm_that_somebody_removed_is_gone_and_can_be_created_again() {
+    for forgets in [false, true] {
+        let world = Stage::plain();
+        let mut request = request(1);
+        world.create_to_end(&mut request).unwrap();
+        assert!(world.cloud().remove_by_hand("nodes", "machine-1"));
+        if forgets {
+            request = forgotten(&request);
+        }
+        assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound, "{forgets}");
+        assert!(world.list(&class(&spec()), None).unwrap().machines.is_empty());
+        world.delete_to_end(&mut request.clone()).unwrap();
+        world.create_to_end(&mut request).unwrap();
+        assert_eq!((world.vms(), world.cloud().vms_created()), (vec!["machine-1".to_owned()], 2));
+        world.delete_to_end(&mut request).unwrap();
+        assert_eq!(world.resources(), Vec::<String>::new(), "{forgets}");
+    }
+    // Azure still works on it.
+    let world = Stage::plain();
+    let mut request = request(1);
+    let Creation::InProgress(progress) = world.create(&request).unwrap() else { panic!("in progress") };
+    request.machine.last_known_state = Some(progress.resume_token);
+    assert!(world.cloud().remove_by_hand("nodes", "machine-1"));
+    world.create_to_end(&mut request).unwrap();
+    assert_eq!((world.vms(), world.cloud().vms_created()), (vec!["machine-1".to_owned()], 2));
+}
+
+/// Somebody makes a VM with these tags. Returns its name.
+fn planted(world: &Stage, tags: &str) -> String {
+    let before = world.vms();
+    let target = format!("/admin/vms/planted?{tags}");
+    world.cloud().handle(&azure_cloud::Request::new("POST", &target), 1);
+    world.vms().into_iter().find(|name| !before.contains(name)).unwrap()
+}
+
+#[test]
+fn two_vms_of_one_machine_are_named_and_both_stay() {
+    let world = Stage::plain();
+    let tags =
+        "machinist.dev-cluster=c1&machinist.dev-machine-uid=uid-1&machinist.dev-machine-name=machine-1";
+    let names = [planted(&world, tags), planted(&world, tags)];
+    let host = world.host();
+    let driver = host.driver::<AzureDriver>();
+    let request = request(1);
+    for failure in [driver.get_status(&request).unwrap_err(), driver.reboot(&request).unwrap_err()] {
+        assert_eq!((failure.code, failure.terminal), (Code::OutOfRange, false), "{failure}");
+        assert!(names.iter().all(|name| failure.message.contains(name)), "{failure}");
+        assert!(failure.message.contains("delete all but one"), "{failure}");
+    }
+    assert_eq!(world.vms(), names);
+}
+
+#[test]
+fn a_vm_of_another_cluster_and_one_without_marks_are_left_alone_whatever_is_asked() {
+    let world = Stage::plain();
+    let mut own = request(1);
+    world.create_to_end(&mut own).unwrap();
+    let theirs = "machinist.dev-cluster=c2&machinist.dev-machine-uid=uid-9&machinist.dev-machine-name=theirs";
+    let nobodys = "kubernetes.io-cluster-lab=1&kubernetes.io-role-node=1";
+    for (tags, words) in [(theirs, "--cluster-id=c2"), (nobodys, r#"{"adopt": {"c1":"#)] {
+        let id = format!("azure:///westeurope/{}", planted(&world, tags));
+        let before = world.resources();
+        let mut led_astray = request(2);
+        led_astray.machine.provider_id = Some(id.clone());
+        let host = world.host();
+        let driver = host.driver::<AzureDriver>();
+        for failure in [
+            driver.get_status(&led_astray).unwrap_err(),
+            driver.reboot(&led_astray).unwrap_err(),
+            driver.delete(&led_astray).unwrap_err(),
+            driver.delete_by_id(&own, &id).unwrap_err(),
+        ] {
+            assert_eq!((failure.code, failure.terminal), (Code::FailedPrecondition, false), "{failure}");
+            assert!(failure.message.contains(words), "{failure}");
+        }
+        assert_eq!(world.resources(), before);
+    }
 }
 
 #[test]

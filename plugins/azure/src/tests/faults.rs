@@ -69,6 +69,32 @@ fn the_same_while_reads_and_resource_graph_lag() {
 }
 
 #[test]
+fn no_broken_answer_means_that_there_is_no_vm() {
+    for trouble in Fault::ALL {
+        for forgets in [false, true] {
+            let world = Stage::plain();
+            let mut request = request_of(1, &spec());
+            world.create_to_end(&mut request).unwrap();
+            let asked = if forgets { forgotten(&request) } else { request };
+            world.trouble_at(0, trouble);
+            let looked = world.status(&asked).unwrap_err();
+            world.revive();
+            world.trouble_at(0, trouble);
+            let listed = world.list(&asked.class, None).unwrap_err();
+            world.revive();
+            world.trouble_at(0, trouble);
+            let deleted = world.delete(&asked).unwrap_err();
+            world.revive();
+            for failure in [looked, listed, deleted] {
+                assert_ne!(failure.code, Code::NotFound, "{trouble:?}: {failure}");
+                assert!(!failure.may_have_happened && !failure.terminal, "{trouble:?}: {failure}");
+            }
+            assert_eq!(world.vms(), ["machine-1"], "{trouble:?}");
+        }
+    }
+}
+
+#[test]
 fn a_host_that_dies_again_and_again_makes_no_second_vm() {
     for every in 1..6 {
         let world = Stage::plain();

@@ -23,6 +23,10 @@ pub(super) enum Fault {
     LoseAnswer,
     /// It is done, and the answer is a page of a proxy.
     PageAfter,
+    /// It is done, and the answer is a page of a proxy that calls it a success.
+    SuccessPageAfter,
+    /// It is done, and the answer is JSON of another shape.
+    ShapeAfter,
     /// It is done, and half of the answer comes.
     HalfAfter,
     Throttle,
@@ -31,8 +35,16 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 6] =
-        [Self::LoseRequest, Self::LoseAnswer, Self::PageAfter, Self::HalfAfter, Self::Throttle, Self::Kill];
+    pub(super) const ALL: [Self; 8] = [
+        Self::LoseRequest,
+        Self::LoseAnswer,
+        Self::PageAfter,
+        Self::SuccessPageAfter,
+        Self::ShapeAfter,
+        Self::HalfAfter,
+        Self::Throttle,
+        Self::Kill,
+    ];
 }
 
 /// Azure and a host.
@@ -162,10 +174,15 @@ impl Stage {
         let answer = self.forward(request, target);
         match trouble {
             Some(Fault::LoseAnswer) => Err(NoAnswerReason::CutOff),
-            Some(Fault::PageAfter) => {
+            Some(page @ (Fault::PageAfter | Fault::SuccessPageAfter)) => {
                 let headers = vec![("content-type".to_owned(), "text/html".to_owned())];
-                Ok(HttpAnswer { status: 502, headers, body: b"<html>proxy</html>".to_vec() })
+                let status = if page == Fault::PageAfter { 502 } else { 200 };
+                Ok(HttpAnswer { status, headers, body: b"<html>proxy</html>".to_vec() })
             }
+            Some(Fault::ShapeAfter) => answer.map(|answer| {
+                let body = br#"{"answer": [42]}"#.to_vec();
+                HttpAnswer { status: 200, body, ..answer }
+            }),
             Some(Fault::HalfAfter) => answer.map(|mut answer| {
                 answer.body.truncate(answer.body.len() / 2);
                 answer
@@ -193,8 +210,13 @@ impl Stage {
             }
         }
         let wire = wire.body(request.body.clone().unwrap_or_default());
-        match self.cloud().handle(&wire, self.now_ms.get()) {
+        let reply = self.cloud().handle(&wire, self.now_ms.get());
+        match reply {
             Reply::Answer(answer) => {
+                if answer.status == 401 {
+                    // The host drops the token, and fetches another one for the next request.
+                    *self.token.borrow_mut() = None;
+                }
                 Ok(HttpAnswer { status: answer.status, headers: answer.headers, body: answer.body })
             }
             Reply::Lost => Err(NoAnswerReason::CutOff),

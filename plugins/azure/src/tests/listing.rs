@@ -1,10 +1,12 @@
 //! Listings of the cluster's VMs and their remains.
 
 use azure_cloud::{Effect, Options, Rule};
-use machinist_sdk::driver::{Code, Listed};
+use machinist_sdk::driver::{Code, Listed, Method};
+use machinist_sdk::mock::{MockHost, json_answer};
 use serde_json::json;
 
 use super::harness::{Stage, class, request, spec};
+use crate::AzureDriver;
 
 fn listed(world: &Stage) -> Vec<Listed> {
     let mut all = Vec::new();
@@ -69,14 +71,60 @@ fn a_mark_with_quotes_is_a_text_and_no_query() {
     world.create_to_end(&mut request(1)).unwrap();
     let host = world.host();
     let unusual = "c' or tags['x'] == '\\";
-    let page = host.driver::<crate::AzureDriver>().list(&class(&spec()), unusual, None).unwrap();
+    let page = host.driver::<AzureDriver>().list(&class(&spec()), unusual, None).unwrap();
     assert!(page.machines.is_empty());
 }
 
 #[test]
-fn a_foreign_token_and_a_repeated_page_are_errors() {
+fn a_foreign_token_is_an_error() {
     let world = Stage::plain();
     assert_eq!(world.list(&class(&spec()), Some("other")).unwrap_err().code, Code::InvalidArgument);
     let token = json!({ "part": "marked", "skip": "unusual" }).to_string();
     assert_eq!(world.list(&class(&spec()), Some(&token)).unwrap_err().code, Code::InvalidArgument);
+}
+
+/// A host whose Azure has no VM, and whose Resource Graph names another page after each one: always the same, or a new
+/// one each time.
+fn endless(is_new_page: bool) -> MockHost<'static> {
+    let mut number = 0;
+    let mut host = MockHost::new(move |request| {
+        if request.method == Method::Get {
+            let absent =
+                json!({ "error": { "code": "ResourceNotFound", "message": "The Resource was not found." } });
+            return Ok(json_answer(404, &absent));
+        }
+        number += usize::from(is_new_page);
+        Ok(json_answer(200, &json!({ "data": [], "$skipToken": format!("skip-{number}") })))
+    });
+    for (key, value) in Options::default().secrets() {
+        host = host.secret(&key, value, &[]);
+    }
+    host.revealing("subscriptionID")
+}
+
+#[test]
+fn pages_that_repeat_and_pages_without_an_end_are_errors_after_few_requests() {
+    for (is_new_page, most, words) in [(false, 2, "repeats a page token"), (true, 20, "has no end")] {
+        let host = endless(is_new_page);
+        let driver = host.driver::<AzureDriver>();
+        for is_deletion in [false, true] {
+            host.clear();
+            let searched = if is_deletion {
+                driver.delete(&request(1)).map(|_| ())
+            } else {
+                driver.get_status(&request(1)).map(|_| ())
+            };
+            let failure = searched.unwrap_err();
+            assert_eq!((failure.code, failure.terminal), (Code::Internal, false), "{failure}");
+            assert!(failure.message.contains(words), "{failure}");
+            assert!(failure.message.contains("look at what is between"), "{failure}");
+            let queries = host.sent().into_iter().filter(|sent| sent.method == Method::Post);
+            assert_eq!(queries.count(), most, "{failure}");
+        }
+    }
+    // The host asks for one page after the other.
+    let token = json!({ "part": "marked", "skip": "skip-0" }).to_string();
+    let failure =
+        endless(false).driver::<AzureDriver>().list(&class(&spec()), "c1", Some(&token)).unwrap_err();
+    assert_eq!((failure.code, failure.terminal), (Code::Internal, false), "{failure}");
 }

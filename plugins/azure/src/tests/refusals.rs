@@ -65,36 +65,70 @@ fn a_missing_right_is_named() {
 }
 
 #[test]
-fn each_refusal_has_its_code() {
+fn each_refusal_has_its_code_and_says_what_to_do() {
+    let quota = "exceeding approved Total Regional Cores quota";
+    let requests = "The server rejected the request because too many requests have been received.";
     let table = [
-        (409, "SkuNotAvailable", "", Code::ResourceExhausted, false),
-        (409, "OverconstrainedZonalAllocationRequest", "", Code::ResourceExhausted, false),
+        (409, "SkuNotAvailable", "", Code::ResourceExhausted, false, "use another vmSize"),
         (
             409,
-            "OperationNotAllowed",
-            "exceeding approved Total Regional Cores quota",
+            "OverconstrainedZonalAllocationRequest",
+            "",
             Code::ResourceExhausted,
             false,
+            "use another vmSize",
         ),
-        (409, "OperationNotAllowed", "is being updated", Code::Aborted, false),
-        (400, "InvalidParameter", "", Code::InvalidArgument, true),
-        (403, "RequestDisallowedByPolicy", "", Code::FailedPrecondition, false),
-        (409, "ScopeLocked", "", Code::FailedPrecondition, false),
-        (409, "MissingSubscriptionRegistration", "", Code::FailedPrecondition, false),
-        (429, "TooManyRequests", "", Code::Unavailable, false),
-        (401, "ExpiredAuthenticationToken", "", Code::Unauthenticated, false),
-        (500, "InternalServerError", "", Code::Unavailable, false),
-        (503, "ServerBusy", "", Code::Unavailable, false),
+        (409, "OperationNotAllowed", quota, Code::ResourceExhausted, false, "raise the subscription's quota"),
+        (409, "OperationNotAllowed", "is being updated", Code::Aborted, false, "tried again"),
+        (400, "InvalidParameter", "", Code::InvalidArgument, true, "correct the MachineClass's providerSpec"),
+        (404, "NotFound", "no such image", Code::FailedPrecondition, false, "create the missing resource"),
+        (404, "ResourceNotFound", "", Code::FailedPrecondition, false, "correct its name or id"),
+        (403, "RequestDisallowedByPolicy", "", Code::FailedPrecondition, false, "follows the policy"),
+        (403, "LinkedAuthorizationFailed", "", Code::PermissionDenied, false, "on the linked resource"),
+        (409, "ScopeLocked", "", Code::FailedPrecondition, false, "remove the lock"),
+        (409, "MissingSubscriptionRegistration", "", Code::FailedPrecondition, false, "az provider register"),
+        (429, "TooManyRequests", "", Code::Unavailable, false, "more slowly"),
+        // Compute's throttling has a code that means something else with another status.
+        (429, "OperationNotAllowed", requests, Code::Unavailable, false, "more slowly"),
+        (401, "ExpiredAuthenticationToken", "", Code::Unauthenticated, false, "fetches another token"),
+        (401, "InvalidAuthenticationToken", "", Code::Unauthenticated, false, "correct clientID"),
+        (500, "InternalServerError", "", Code::Unavailable, false, "tried again"),
+        (503, "ServerBusy", "", Code::Unavailable, false, "tried again"),
     ];
-    for (status, code, message, expected, terminal) in table {
+    for (status, code, message, expected, terminal, advice) in table {
         let world = Stage::plain();
         let effect = Effect::Refuse { status, code: code.into(), message: message.into() };
-        world.fault(Rule::once("PUT", "virtualMachines", effect));
-        let failure = created(&world);
+        // After a 401 the request is sent once more.
+        let times = if status == 401 { 2 } else { 1 };
+        world.fault(Rule { times, ..Rule::once("PUT", "virtualMachines", effect) });
+        let mut request = request(1);
+        let failure = world.create(&request).map(|_| ()).expect_err("a refusal");
         assert_eq!((failure.code, failure.terminal), (expected, terminal), "{code}: {failure}");
         assert_eq!(failure.cloud_code.as_deref(), Some(code));
         assert_eq!(failure.may_have_happened, status >= 500, "{code}");
+        assert!(failure.message.contains(advice), "{code}: {failure}");
+        assert!(world.vms().is_empty(), "{code}");
+        world.delete_to_end(&mut request).unwrap();
+        assert_eq!(world.resources(), Vec::<String>::new(), "{code}");
     }
+}
+
+#[test]
+fn a_token_that_has_expired_is_replaced_and_the_request_is_sent_once_more() {
+    let world = Stage::plain();
+    let mut request = request(1);
+    world.create_to_end(&mut request).unwrap();
+    world.cloud().expire_tokens();
+    world.sent();
+    world.status(&request).unwrap();
+    assert_eq!(world.sent().len(), 2);
+    assert_eq!(world.cloud().counts()["token"], 2);
+    // A token that Azure never takes is no loop.
+    let refused =
+        Effect::Refuse { status: 401, code: "InvalidAuthenticationToken".into(), message: "x".into() };
+    world.fault(Rule::always("", "virtualMachines", refused));
+    assert_eq!(world.status(&request).unwrap_err().code, Code::Unauthenticated);
+    assert_eq!(world.sent().len(), 2);
 }
 
 #[test]
@@ -106,15 +140,23 @@ fn throttling_says_when_to_come_again() {
 }
 
 #[test]
-fn unknown_places_and_sizes_are_the_class_s_fault() {
-    for (pointer, value) in [
-        ("/location", json!("atlantis")),
-        ("/properties/hardwareProfile/vmSize", json!("Standard_Huge")),
-        ("/properties/zone", json!(9)),
+fn unknown_places_and_sizes_are_the_class_s_fault_and_leave_nothing() {
+    for (pointer, value, advice) in [
+        ("/location", json!("atlantis"), "correct location"),
+        (
+            "/properties/hardwareProfile/vmSize",
+            json!("Standard_Huge"),
+            "correct the MachineClass's providerSpec",
+        ),
+        ("/properties/zone", json!(9), "correct properties.zone"),
     ] {
         let world = Stage::plain();
-        let failure = world.create(&request_of(1, &spec_with(pointer, value))).unwrap_err();
+        let mut request = request_of(1, &spec_with(pointer, value));
+        let failure = world.create(&request).unwrap_err();
         assert_eq!((failure.code, failure.terminal), (Code::InvalidArgument, true), "{pointer}: {failure}");
+        assert!(failure.message.contains(advice), "{pointer}: {failure}");
+        world.delete_to_end(&mut request).unwrap();
+        assert_eq!(world.resources(), Vec::<String>::new(), "{pointer}");
     }
     let world = Stage::plain();
     let nowhere = spec_with("/resourceGroup", json!("nowhere"));

@@ -211,7 +211,10 @@ impl<'a> Machines<'a> {
                 return Ok(rows);
             }
         }
-        Err(Failure::new(Code::Internal, "failed to query Resource Graph: the listing has no end"))
+        Err(Failure::new(
+            Code::Internal,
+            "failed to query Resource Graph: the listing has no end: if this lasts, look at what is between here and Azure",
+        ))
     }
 
     /// Returns one page of the cluster's VMs and of what is left of them, and of those that it adopts.

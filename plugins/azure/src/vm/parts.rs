@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use machinist_sdk::driver::{Code, Failure};
+use machinist_sdk::driver::{Code, Failure, quoted};
 use serde_json::{Value, json};
 
 use crate::arm::Found;
@@ -193,20 +193,30 @@ fn waiting<T>(id: &ResourceId, what: &str) -> Parts<T> {
 /// The failure of a part that has the machine's name and is not the machine's.
 pub(crate) fn foreign(known: &Known<'_>, id: &ResourceId, tags: &Tags) -> Option<Failure> {
     let vm_name = known.id.as_ref().map_or(known.marks.name, |id| id.name.as_str());
-    let (code, why) = match known.whose(tags, vm_name) {
+    let (why, advice) = match known.whose(tags, vm_name) {
         Whose::Own => return None,
-        Whose::Neighbours => {
-            (Code::AlreadyExists, "belongs to an earlier Machine of this cluster".to_owned())
+        Whose::Neighbours => (
+            "belongs to an earlier Machine of this cluster".to_owned(),
+            "wait until that one is deleted, or delete this Machine".to_owned(),
+        ),
+        Whose::OfCluster { cluster, is_moved } => {
+            let cluster = quoted(&cluster);
+            let advice = if is_moved {
+                format!("start the host with --cluster-id={cluster}")
+            } else {
+                "delete this Machine, or use another resource group".to_owned()
+            };
+            (format!("carries the mark of cluster {cluster}"), advice)
         }
-        Whose::OfCluster { cluster, .. } => {
-            (Code::AlreadyExists, format!("carries the mark of cluster {cluster:?}"))
-        }
-        Whose::Unmarked { .. } => (Code::AlreadyExists, "carries no mark of a cluster".to_owned()),
+        Whose::Unmarked { .. } => (
+            "carries no mark of a cluster".to_owned(),
+            "remove it if nobody needs it, or delete this Machine".to_owned(),
+        ),
     };
     Some(Failure::new(
-        code,
+        Code::AlreadyExists,
         format!(
-            "{} in the resource group {} {why}, and has the name that the VM needs: remove it",
+            "{} in the resource group {} {why}, and has the name that the VM needs: {advice}",
             id.name, id.group
         ),
     ))

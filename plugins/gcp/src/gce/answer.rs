@@ -193,7 +193,7 @@ pub(crate) fn list<T>(
         Some(_) | None => return Err("has no items"),
     };
     let entries = all.iter().map(|entry| parse(entry).ok_or("has an unreadable entry"));
-    Ok(ListPage { entries: entries.collect::<Result<_, _>>()?, next: next(value) })
+    Ok(ListPage { entries: entries.collect::<Result<_, _>>()?, next: next(value)? })
 }
 
 /// Reads one page of an aggregated listing. The error says why it is not complete: an incomplete listing is worse than
@@ -214,11 +214,16 @@ pub(crate) fn aggregated<T>(
         if warning.is_some_and(|code| code != "NO_RESULTS_ON_PAGE") {
             return Err("leaves out a zone");
         }
-        for entry in entries(scope.get(kind)) {
+        let found = match scope.get(kind) {
+            Some(Value::Array(found)) => found.as_slice(),
+            None if scope.is_object() => &[],
+            Some(_) | None => return Err("has an unreadable zone"),
+        };
+        for entry in found {
             all.push(parse(entry).ok_or("has an unreadable entry")?);
         }
     }
-    Ok(ListPage { entries: all, next: next(value) })
+    Ok(ListPage { entries: all, next: next(value)? })
 }
 
 /// Google leaves out what is empty, and a mask leaves out the rest.
@@ -226,9 +231,13 @@ fn is_empty_page(value: &Value) -> bool {
     value.as_object().is_some_and(|fields| fields.keys().all(|key| key == "nextPageToken"))
 }
 
-fn next(value: &Value) -> Option<String> {
-    let token = value.get("nextPageToken").and_then(Value::as_str);
-    token.filter(|token| !token.is_empty()).map(str::to_owned)
+/// Reads the token of the next page. Without it the rest of a listing would be left out.
+fn next(value: &Value) -> Result<Option<String>, &'static str> {
+    match value.get("nextPageToken") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(token)) => Ok(Some(token.clone()).filter(|token| !token.is_empty())),
+        Some(_) => Err("has an unreadable page token"),
+    }
 }
 
 fn id(value: &Value) -> Option<u64> {

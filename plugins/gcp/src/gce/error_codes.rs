@@ -57,6 +57,8 @@ const ROLE: &str = "grant the service account the role roles/compute.instanceAdm
                     roles/iam.serviceAccountUser of the service account that instances get";
 const KEY: &str = "put a valid key of the service account into the MachineClass's Secret";
 const AGAIN: &str = "it is tried again";
+pub(crate) const POLICY: &str =
+    "correct the MachineClass so that it follows the organisation policy, or have the policy changed";
 
 pub(crate) const TABLE: &[Meaning] = &[
     // Capacity and quotas. machine-controller-manager's provider counts the first three and all codes with QUOTA.
@@ -98,9 +100,9 @@ pub(crate) const TABLE: &[Meaning] = &[
     row(
         "CONDITION_NOT_MET",
         Code::FailedPrecondition,
-        "an organisation policy or a state in the project forbids it",
+        "change what Google names: an organisation policy or the project's state forbids it",
     ),
-    row("*POLICY*", Code::FailedPrecondition, "change the organisation policy, or the MachineClass"),
+    row("*POLICY*", Code::FailedPrecondition, POLICY),
     // The class.
     wrong(INVALID, SPEC),
     wrong("badRequest", SPEC),

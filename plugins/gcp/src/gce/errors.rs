@@ -19,6 +19,9 @@ const METADATA: &str = "metadata";
 /// The words by which machine-controller-manager's provider knows that another zone has the machine type. Google has no
 /// code of its own for it.
 const NOT_IN_ZONE: &str = "does not exist in zone";
+/// The words of a refusal by an organisation policy: `constraints/compute.NAME`, `customConstraints/custom.NAME`. Its
+/// reason, `conditionNotMet`, means something that passes elsewhere.
+const OF_POLICY: [&str; 2] = ["onstraints/", "org policy"];
 
 /// A failed request, with the facts on which decisions depend.
 #[derive(Debug)]
@@ -84,6 +87,9 @@ fn convert(
             false,
             Some("name a zone that has the machineType, or another machineType"),
         ),
+        _ if answer.status < 500 && OF_POLICY.iter().any(|words| message.contains(words)) => {
+            (Some(Code::FailedPrecondition), false, Some(error_codes::POLICY))
+        }
         Some(row) if answer.status < 500 => (Some(row.code), row.is_terminal, Some(row.advice)),
         _ if answer.status == 401 => (Some(Code::Unauthenticated), false, None),
         _ => (None, false, None),

@@ -197,7 +197,7 @@ impl<'a> Gce<'a> {
                 next => token = next,
             }
         }
-        Err(self.attempt(doing, Effect::Reads).unexpected("names ever further pages").into())
+        Err(unexpected(&self.attempt(doing, Effect::Reads), "names ever further pages"))
     }
 
     fn page<T>(
@@ -214,9 +214,9 @@ impl<'a> Gce<'a> {
         let call = Call { query, fields: listing.fields, ..Call::read(listing.doing, listing.path.clone()) };
         let answer = self.send(&call)?;
         let attempt = self.attempt(listing.doing, Effect::Reads);
-        let page = parse(&answer).map_err(|what| attempt.unexpected(what))?;
+        let page = parse(&answer).map_err(|what| unexpected(&attempt, what))?;
         if page.next.is_some() && page.next.as_deref() == token {
-            return Err(attempt.unexpected("names the same page as the next one").into());
+            return Err(unexpected(&attempt, "names the same page as the next one"));
         }
         Ok(page)
     }
@@ -226,7 +226,7 @@ impl<'a> Gce<'a> {
         match self.send(call) {
             Ok(value) => match parse(&value) {
                 Some(parsed) => Ok(Some(parsed)),
-                None => Err(self.attempt(call.doing, Effect::Reads).unexpected("has another shape").into()),
+                None => Err(unexpected(&self.attempt(call.doing, Effect::Reads), "has another shape")),
             },
             Err(refused) if is_absent(&refused, resource) => Ok(None),
             Err(refused) => Err(refused),
@@ -236,7 +236,7 @@ impl<'a> Gce<'a> {
     fn begun(&self, call: &Call<'_>) -> Result<Operation, Refused> {
         let answer = self.send(call)?;
         let attempt = self.attempt(call.doing, Effect::Changes);
-        Operation::parse(&answer).ok_or_else(|| attempt.unexpected("is no operation").into())
+        Operation::parse(&answer).ok_or_else(|| unexpected(&attempt, "is no operation"))
     }
 
     fn begun_if_there(&self, call: &Call<'_>, resource: &str) -> Found<Operation> {
@@ -314,6 +314,11 @@ impl Call<'_> {
     fn effect(&self) -> Effect {
         if self.method == Method::Get { Effect::Reads } else { Effect::Changes }
     }
+}
+
+/// Returns the failure for a complete answer that violates the API.
+fn unexpected(attempt: &Attempt<'_>, what: &str) -> Refused {
+    attempt.unexpected(&format!("{what}: if this lasts, look at what is between here and Google")).into()
 }
 
 fn is_absent(refused: &Refused, resource: &str) -> bool {

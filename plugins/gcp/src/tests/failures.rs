@@ -10,20 +10,20 @@ use super::harness::{Harness, PROJECT, USER_DATA, request, request_of, spec_with
 use crate::component::GcpDriver;
 
 #[test]
-fn refusals_have_their_codes_and_leave_nothing() {
-    for (status, reason, code, terminal) in [
-        (400, "invalid", Code::InvalidArgument, true),
-        (400, "badRequest", Code::InvalidArgument, true),
-        (401, "authError", Code::Unauthenticated, true),
-        (403, "forbidden", Code::PermissionDenied, false),
-        (403, "accessNotConfigured", Code::PermissionDenied, false),
-        (403, "quotaExceeded", Code::ResourceExhausted, false),
-        (403, "rateLimitExceeded", Code::Unavailable, false),
-        (403, "userRateLimitExceeded", Code::Unavailable, false),
-        (403, "somethingNew", Code::PermissionDenied, false),
-        (404, "notFound", Code::InvalidArgument, true),
-        (412, "conditionNotMet", Code::Aborted, false),
-        (429, "rateLimitExceeded", Code::Unavailable, false),
+fn refusals_have_their_codes_say_what_to_do_and_leave_nothing() {
+    for (status, reason, code, terminal, advice) in [
+        (400, "invalid", Code::InvalidArgument, true, "correct the MachineClass's providerSpec"),
+        (400, "badRequest", Code::InvalidArgument, true, "correct the MachineClass's providerSpec"),
+        (401, "authError", Code::Unauthenticated, true, "put a valid key"),
+        (403, "forbidden", Code::PermissionDenied, false, "roles/compute.instanceAdmin.v1"),
+        (403, "accessNotConfigured", Code::PermissionDenied, false, "enable the Compute Engine API"),
+        (403, "quotaExceeded", Code::ResourceExhausted, false, "raise the project's quota"),
+        (403, "rateLimitExceeded", Code::Unavailable, false, "more slowly"),
+        (403, "userRateLimitExceeded", Code::Unavailable, false, "more slowly"),
+        (403, "somethingNew", Code::PermissionDenied, false, ""),
+        (404, "notFound", Code::InvalidArgument, true, "or create it"),
+        (412, "conditionNotMet", Code::Aborted, false, "tried again"),
+        (429, "rateLimitExceeded", Code::Unavailable, false, "more slowly"),
     ] {
         let harness = Harness::new();
         // The host has a new token after a 401, and the driver asks once more.
@@ -35,8 +35,63 @@ fn refusals_have_their_codes_and_leave_nothing() {
         assert!(!failure.may_have_happened, "{reason}");
         assert_eq!(failure.cloud_code.as_deref(), Some(reason));
         assert!(failure.message.starts_with("failed to create the instance: because"), "{}", failure.message);
+        assert!(failure.message.contains(advice), "{}", failure.message);
         assert!(harness.cloud(|cloud| cloud.is_empty()));
         harness.create(&mut request(1)).unwrap();
+    }
+}
+
+#[test]
+fn an_organisation_policy_says_what_to_change_and_is_not_terminal() {
+    let refusal = |text: &str| Effect::Refuse(ApiError::new(412, "conditionNotMet", text));
+    let failed = |code: &str| Effect::FailOperation { code: code.to_owned(), message: "x".to_owned() };
+    for effect in [
+        refusal("Constraint constraints/compute.vmExternalIpAccess violated for project machinist-lab."),
+        refusal(
+            "Operation denied by org policy on resource 'machine-1': [customConstraints/custom.n1: no N1].",
+        ),
+        failed("CONDITION_NOT_MET"),
+        failed("ORG_POLICY_VIOLATION"),
+    ] {
+        let harness = Harness::new();
+        harness.fault("instances.insert", effect.clone());
+        let failure = harness.create(&mut request(1)).unwrap_err();
+        assert_eq!(
+            (failure.code, failure.terminal, failure.may_have_happened),
+            (Code::FailedPrecondition, false, false),
+            "{effect:?}"
+        );
+        assert!(failure.message.contains("organisation policy"), "{}", failure.message);
+        assert!(harness.cloud(|cloud| cloud.is_empty()), "{effect:?}");
+    }
+}
+
+#[test]
+fn throttling_says_when_to_come_again() {
+    for status in [403, 429] {
+        let harness = Harness::new();
+        let mut first = request(1);
+        harness.create(&mut first).unwrap();
+        let throttled = Effect::Refuse(ApiError {
+            retry_after: Some(7),
+            ..ApiError::new(status, "rateLimitExceeded", "x")
+        });
+        harness.fault("instances.get", throttled.clone());
+        let looked = harness.status(&first).map(|_| ()).unwrap_err();
+        harness.fault("instances.insert", throttled.clone());
+        let created = harness.create(&mut request(2)).map(|_| ()).unwrap_err();
+        harness.fault("instances.aggregatedList", throttled.clone());
+        let listed = harness.list(&first.class, "c1").map(|_| ()).unwrap_err();
+        harness.fault("instances.delete", throttled);
+        let deleted = harness.delete(&mut first).unwrap_err();
+        for failure in [looked, created, listed, deleted] {
+            assert_eq!(
+                (failure.code, failure.retry_after_ms, failure.may_have_happened),
+                (Code::Unavailable, Some(7_000), false),
+                "{status}: {}",
+                failure.message
+            );
+        }
     }
 }
 
@@ -110,6 +165,9 @@ fn an_incomplete_listing_is_an_error() {
         (json!({ "kind": "x" }), "no items"),
         (json!([]), "no items"),
         (json!({ "items": {}, "nextPageToken": "7" }), "same page"),
+        (json!({ "items": {}, "nextPageToken": 8 }), "unreadable page token"),
+        (json!({ "items": { "zones/a": { "instances": {} } } }), "unreadable zone"),
+        (json!({ "items": { "zones/a": 7 } }), "unreadable zone"),
     ] {
         let host = MockHost::answering([Ok(json_answer(200, &answer))])
             .settings(json!({ "project": PROJECT }).to_string())
@@ -118,6 +176,33 @@ fn an_incomplete_listing_is_an_error() {
         let failure = host.driver::<GcpDriver>().list(&class, "c1", Some("m:7")).map(|_| ()).unwrap_err();
         assert_eq!((failure.code, failure.may_have_happened), (Code::Internal, false));
         assert!(failure.message.contains(words), "{}", failure.message);
+    }
+}
+
+#[test]
+fn pages_that_repeat_and_pages_without_an_end_are_errors_after_few_requests() {
+    for (is_new_page, most, words) in [(false, 2, "same page"), (true, 20, "ever further pages")] {
+        let mut number = 0;
+        let host = MockHost::new(move |_| {
+            number += usize::from(is_new_page);
+            Ok(json_answer(200, &json!({ "items": {}, "nextPageToken": format!("page-{number}") })))
+        })
+        .settings(json!({ "project": PROJECT }).to_string())
+        .secret("serviceAccountJSON", "{}", &[]);
+        let driver = host.driver::<GcpDriver>();
+        for is_deletion in [false, true] {
+            host.clear();
+            let searched = if is_deletion {
+                driver.delete(&request(1)).map(|_| ())
+            } else {
+                driver.get_status(&request(1)).map(|_| ())
+            };
+            let failure = searched.unwrap_err();
+            assert_eq!((failure.code, failure.terminal), (Code::Internal, false), "{}", failure.message);
+            assert!(failure.message.contains(words), "{}", failure.message);
+            assert!(failure.message.contains("look at what is between"), "{}", failure.message);
+            assert_eq!(host.sent().len(), most, "{}", failure.message);
+        }
     }
 }
 

@@ -50,7 +50,9 @@ fn an_id_of_another_place_is_not_believed() {
         let looked = harness.status(&with_id(name)).map(|_| ()).unwrap_err();
         let deleted = harness.delete(&mut with_id(name)).unwrap_err();
         let rebooted = harness.driver().reboot(&with_id(name)).unwrap_err();
-        for failure in [looked, deleted, rebooted] {
+        let id = format!("gce:///{PROJECT}/europe-west1-c/{name}");
+        let deleted_by_id = harness.driver().delete_by_id(&request(1), &id).unwrap_err();
+        for failure in [looked, deleted, rebooted, deleted_by_id] {
             assert_eq!(failure.code, Code::FailedPrecondition);
             assert!(failure.message.contains(words), "{}", failure.message);
         }
@@ -64,6 +66,24 @@ fn an_id_of_another_place_is_not_believed() {
     for unusual in ["aws:///eu-west-1/i-1", "", "gce:///a/b"] {
         neighbour.machine.provider_id = Some(unusual.to_owned());
         assert_eq!(harness.status(&neighbour).unwrap_err().code, Code::NotFound, "{unusual}");
+    }
+}
+
+#[test]
+fn an_instance_that_a_person_removed_is_gone_and_leaves_nothing() {
+    for forgets in [false, true] {
+        let harness = Harness::new();
+        let mut request = request(1);
+        harness.create(&mut request).unwrap();
+        assert!(harness.cloud(|cloud| cloud.remove_by_hand(ZONE, "machine-1")));
+        if forgets {
+            request = forgotten(&request);
+        }
+        assert_eq!(harness.status(&request).unwrap_err().code, Code::NotFound, "{forgets}");
+        assert_eq!(harness.driver().reboot(&request).unwrap_err().code, Code::NotFound, "{forgets}");
+        assert!(harness.list(&request.class, "c1").unwrap().is_empty());
+        harness.delete(&mut request).unwrap();
+        assert!(harness.cloud(|cloud| cloud.is_empty()), "{forgets}");
     }
 }
 

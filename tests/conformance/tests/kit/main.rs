@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `sim` | the driver of the simulated cloud, and components that are no drivers |
 //! | `aws` | the driver of EC2 against moto |
+//! | `azure` | the driver of Azure against a cloud that Microsoft's models type |
 //! | `gcp` | the driver of Google Compute Engine against a cloud that Google's discovery document types |
 //! | `hcloud` | the driver of Hetzner Cloud, in Go, against a cloud with the types of the published API |
 //! | `lxd` | the driver of LXD, in TypeScript, against Debian's LXD |
@@ -15,6 +16,7 @@
 //! | `harness` | a run of the kit, and its report |
 
 mod aws;
+mod azure;
 mod faulty;
 mod gcp;
 mod harness;

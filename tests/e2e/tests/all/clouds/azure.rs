@@ -4,12 +4,12 @@ use e2e::Azure;
 
 use super::kills::killed;
 use super::life::life;
+use super::recordings::replays;
 use crate::cluster_api::workload_cluster_on;
 
 #[tokio::test]
 async fn machines_become_vms_with_parts_and_leave_nothing_behind() {
-    // The subscription is a value of the Secret, which recordings do not have: a replay asks for another one.
-    let _recordings = life::<Azure>().await;
+    replays::<Azure>(&life::<Azure>().await).await;
 }
 
 #[tokio::test]

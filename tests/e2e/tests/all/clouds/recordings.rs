@@ -14,7 +14,8 @@ use tokio::process::Command;
 
 use crate::plugins::record::files;
 
-/// Set: what was recorded replaces the recordings beside the driver.
+/// Set: the calls of this run replace the recordings beside the driver. With it,
+/// `cargo test -p e2e --test all clouds::azure::machines_become_vms` makes those of Azure's driver.
 const RECORD_AGAIN: &str = "MACHINIST_RECORD_ANEW";
 /// So many calls of each operation are kept beside the driver.
 const KEPT: usize = 2;
