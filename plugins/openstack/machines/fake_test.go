@@ -220,7 +220,7 @@ type fakeCloud struct {
 	fault string
 	// The state of the next volume; empty for one that can be used.
 	volumeStatus string
-	// By method and path, in which * stands for an id.
+	// By method and path, in which * means an id.
 	faults map[string]fault
 }
 

@@ -132,7 +132,7 @@ func TestEachBadInputHasItsCodeItsAdviceAndLeavesNothing(t *testing.T) {
 			of.showsNothing(said)
 			clear(of.cloud.faults)
 			if row.mayBe {
-				// Whatever the answer was, there is one server.
+				// There is one server, whatever the answer was.
 				of.created()
 				of.check(len(of.cloud.servers) == 2, of.cloud.servers)
 			}
