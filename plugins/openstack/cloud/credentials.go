@@ -1,10 +1,6 @@
 package cloud
 
-import (
-	"strings"
-
-	"github.com/machinist-dev/machinist/sdk/go/driver"
-)
+import "github.com/machinist-dev/machinist/sdk/go/driver"
 
 // checkCredentials returns an error that names a missing key of the Secret, and a hint for failures of TLS. The driver
 // sees keys and lengths, never values.
