@@ -148,6 +148,15 @@ func TestEachMistakeNamesItsField(t *testing.T) {
 	}
 }
 
+// The other provider reads no range that no port gets.
+func TestARangeWithoutEffectIsAWarning(t *testing.T) {
+	unused := strings.Replace(file(t, "dual-stack.json"), `"podNetwork": true`, `"podNetwork": false`, 1)
+	unused = strings.Replace(unused, "100.96.0.0/11", "none", 1)
+	if _, warnings, err := Read(of(unused)); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "podNetworkCIDRs") {
+		t.Fatal(warnings, err)
+	}
+}
+
 func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	_, _, err := Read(of(`{"apiVersion": "openstack.machine.gardener.cloud/v1alpha1", "kind": "MachineProviderConfig", "spec": {"x": 1}}`))
 	for _, field := range []string{"region", "availabilityZone", "flavorName", "keyName", "imageID", "networkID", "podNetworkCIDRs", "tags", "x"} {
