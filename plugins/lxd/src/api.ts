@@ -2,7 +2,7 @@
  * LXD's requests, one method each. LXD answers a change with an operation, which the driver polls in short steps.
  */
 
-import { Attempt, DriverError, type Http, type HttpRequest } from 'machinist-sdk';
+import { type Answer, Attempt, DriverError, type Http, type HttpRequest, NoAnswer } from 'machinist-sdk';
 
 import type { Endpoint } from './endpoint.js';
 import { CLUSTER_KEY, UID_KEY } from './marks.js';
@@ -17,10 +17,12 @@ import {
   readResources,
 } from './objects.js';
 import { isObject } from './reader.js';
-import { isClearNo, NO_OPERATION, NOT_FOUND, refusalOf, unless } from './refusal.js';
+import { isClearNo, NO_OPERATION, NOT_FOUND, refusalOf, throttled, unless } from './refusal.js';
 
 /** The host adds the client certificate to requests with this mark, and verifies the server's. */
 const MARK = { 'machinist-auth': 'client-certificate' };
+/** Follows the message of a failure of TLS: with serverCert no authority counts, so grants help only without it. */
+const TLS_ADVICE = "; compare serverCert of the MachineClass's Secret with the server's certificate, and check the host's clock";
 
 interface Body {
   name: string;
@@ -85,19 +87,20 @@ export class Api {
     return whole(attempt, readInstances(answer)).filter(({ config }) => config[CLUSTER_KEY] === cluster && config[UID_KEY] === uid);
   }
 
-  /** Returns the names of all instances of a cluster, sorted. */
+  /** Returns the names of all instances of a cluster, sorted, each once. */
   async names(project: string, cluster: string): Promise<string[]> {
     const attempt = this.read('list instances');
     const filter = `config.${CLUSTER_KEY} eq ${pattern(cluster)}`;
     const answer = await this.ask(attempt, 'GET', '/1.0/instances', { project, recursion: '0', filter });
-    return whole(attempt, readNames(answer)).sort();
+    return [...new Set(whole(attempt, readNames(answer)))].sort();
   }
 
-  /** Returns the instances of these names. */
+  /** Returns the instances of these names: LXD's filter is wider, and a server may ignore it. */
   async named(project: string, names: string[]): Promise<Instance[]> {
     const attempt = this.read('list instances');
     const filter = names.map((name) => `name eq ${name}`).join(' or ');
-    return whole(attempt, readInstances(await this.ask(attempt, 'GET', '/1.0/instances', { project, recursion: '1', filter })));
+    const answer = await this.ask(attempt, 'GET', '/1.0/instances', { project, recursion: '1', filter });
+    return whole(attempt, readInstances(answer)).filter(({ name }) => names.includes(name));
   }
 
   async profile(project: string, name: string) {
@@ -132,10 +135,22 @@ export class Api {
       },
       body: body && JSON.stringify(body),
     };
-    const received = await attempt.send(request);
+    const received = await this.send(attempt, request);
+    // A clear no, whoever says it: LXD, a proxy, or the host itself.
+    if (received.status === 429) throw attempt.refused(received, refusalOf(received) ?? throttled(received));
     const answer = certain(() => attempt.json(received, refusalOf));
     if (!isObject(answer) || !('metadata' in answer)) throw attempt.unexpected("has no metadata: it is not LXD's");
     return answer.metadata;
+  }
+
+  private async send(attempt: Attempt, request: HttpRequest): Promise<Answer> {
+    try {
+      return await this.http.send(request);
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error;
+      const failure = error.asDriverError(attempt);
+      throw error.reason === 'tls' ? failure.saying(`${failure.message}${TLS_ADVICE}`) : failure;
+    }
   }
 }
 

@@ -43,17 +43,17 @@ export class Machines {
       if (step.step === 'look') {
         const instance = await this.found(request);
         if (!isStopped(instance)) return vmOf(project, instance);
-        const next = await this.start(request);
+        const next = await ordered(this.start(request));
         if (next instanceof InProgress) return next;
         step = next;
         continue;
       }
-      const outcome = await this.api.wait(project, step.operation, waitSeconds(this.remainingMs()));
+      const outcome = await ordered(this.api.wait(project, step.operation, waitSeconds(this.remainingMs())), noteOf(project, step));
       if (outcome.is === 'running') return inProgress(project, step);
       if (outcome.is === 'done') {
         location = outcome.location ?? location;
         if (step.step === 'start') return made(project, name, location);
-        const next = await this.start(request);
+        const next = await ordered(this.start(request));
         if (next instanceof InProgress) return next;
         step = next;
         continue;
@@ -97,7 +97,8 @@ export class Machines {
   /** Returns the instance that has the name of the Machine's, if it is the Machine's. */
   private async found(request: Request): Promise<Instance> {
     const name = instanceName(request);
-    const instance = await this.api.get(projectFor(request), name);
+    // The name is taken, perhaps by this Machine's instance.
+    const instance = await ordered(this.api.get(projectFor(request), name));
     if (!instance) throw lost(request);
     if (isOwn(instance, request)) return instance;
     leaveAlone(instance, request);
@@ -232,6 +233,16 @@ function afterFailure(project: string, { step }: Step, outcome: Outcome): Step |
     throw failureOf('create the instance', outcome.error, false).with({ lastKnownState: noteOf(project) });
   }
   throw failureOf('start the instance', outcome.error, true).with({ lastKnownState: noteOf(project, { step: 'look' }) });
+}
+
+/** LXD has accepted an order: an error of a later step says so, whatever that step does. */
+async function ordered<T>(step: Promise<T>, lastKnownState?: string): Promise<T> {
+  try {
+    return await step;
+  } catch (error) {
+    if (!(error instanceof DriverError)) throw error;
+    throw error.with({ mayHaveHappened: true, ...(lastKnownState !== undefined && { lastKnownState }) });
+  }
 }
 
 function inProgress(project: string, step: Step): InProgress {

@@ -26,7 +26,11 @@ export const NO_OPERATION = 'operation-not-found';
 
 const CLASS = { code: 'invalid-argument', terminal: true } as const;
 
+/** The keys whose values are user data. LXD repeats values in some errors, and none of these may reach a message. */
+const USER_DATA = /(cloud-init|user)\.user-data/;
+
 const MEANINGS: [RegExp, Meaning][] = [
+  [USER_DATA, { name: 'invalid-user-data', ...CLASS, advice: "correct userData in the MachineClass's Secret" }],
   [/"instances" entry already exists|instance .* already exists/i, { name: EXISTS, code: 'already-exists' }],
   [/instance is busy|matching non-reusable operation/i, { name: BUSY, code: 'aborted' }],
   [/already running/i, { name: IS_RUNNING, code: 'aborted' }],
@@ -91,7 +95,7 @@ const MEANINGS: [RegExp, Meaning][] = [
     },
   ],
   [
-    /(no|couldn't find|not find).*(suitable|available|candidate).*(member|server|node)/i,
+    /couldn't find a cluster member|(no|couldn't find|not find).*(suitable|available|candidate).*(member|server|node)/i,
     {
       name: 'no-member',
       code: 'resource-exhausted',
@@ -128,6 +132,7 @@ const MEANINGS: [RegExp, Meaning][] = [
     {
       name: 'unavailable',
       code: 'unavailable',
+      advice: "the host asks again; if this lasts, see lxc cluster list and LXD's log",
     },
   ],
   [
@@ -156,8 +161,14 @@ export function refusalOf(answer: Answer): Refusal | undefined {
   const { type, error } = fieldsOf(answer);
   if (type !== 'error' || typeof error !== 'string') return undefined;
   const known = meaningOf(error);
-  if (known) return { cloudCode: known.name, message: error, ...known };
+  if (known) return { cloudCode: known.name, message: presentable(error), ...known };
   return { cloudCode: `status-${answer.status}`, message: error };
+}
+
+/** The refusal of a 429 that is not LXD's: a proxy's, or the host's own while the account is throttled. */
+export function throttled(answer: Answer): Refusal {
+  const message = answer.header('machinist-throttled') === 'true' ? answer.text() : 'too many requests';
+  return { cloudCode: 'status-429', message, code: 'unavailable', advice: 'the host asks again later' };
 }
 
 /** True for an error by which LXD says that it did nothing, although its status may be 500. */
@@ -182,13 +193,17 @@ export async function unless<T>(names: string[], answer: Promise<T>): Promise<T 
 export function failureOf(doing: string, error: string, mayHaveHappened: boolean): DriverError {
   const known = meaningOf(error);
   const name = known?.name ?? 'operation-failed';
-  const text = `failed to ${doing}: ${quoted(error)} (${name})${known?.advice ? `: ${known.advice}` : ''}`;
+  const text = `failed to ${doing}: ${quoted(presentable(error))} (${name})${known?.advice ? `: ${known.advice}` : ''}`;
   return new DriverError(known?.code ?? codeOfStatus(500), text, { cloudCode: name, terminal: known?.terminal, mayHaveHappened });
 }
 
 /** Returns the name of an error, by which the driver decides. */
 export function nameOf(error: string): string | undefined {
   return meaningOf(error)?.name;
+}
+
+function presentable(error: string): string {
+  return USER_DATA.test(error) ? 'LXD does not accept the user data' : error;
 }
 
 function meaningOf(error: string): Meaning | undefined {

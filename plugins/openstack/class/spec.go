@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/machinist-dev/machinist/sdk/go/driver"
@@ -64,6 +65,12 @@ func (of Spec) OwnsPort() bool { return of.NetworkID != "" && len(of.SubnetIDs) 
 
 // OwnsVolume is true if the driver creates the volume of the server.
 func (of Spec) OwnsVolume() bool { return of.RootDiskGB > 0 && of.RootDiskType != "" }
+
+// carriesPods is true if a port of the server gets the ranges of PodCIDRs.
+func (of Spec) carriesPods() bool {
+	isOfPods := func(network Network) bool { return network.IsPodNetwork }
+	return of.NetworkID != "" || slices.ContainsFunc(of.Networks, isOfPods)
+}
 
 // TagKeys are the keys of the two tags that classes set for machine-controller-manager.
 type TagKeys struct{ Cluster, Role string }
@@ -180,8 +187,14 @@ func check(of object, spec *Spec) (warnings []string) {
 	for _, cidr := range spec.PodCIDRs {
 		// Neutron accepts single addresses, too.
 		_, isNoPrefix := netip.ParsePrefix(cidr)
-		if _, isNoAddress := netip.ParseAddr(cidr); isNoPrefix != nil && isNoAddress != nil {
+		_, isNoAddress := netip.ParseAddr(cidr)
+		switch {
+		case isNoPrefix == nil || isNoAddress == nil:
+		case spec.carriesPods():
 			of.all.add(of.at("podNetworkCIDRs"), "has %q, which is no range of addresses", driver.Quoted(cidr))
+		default:
+			warnings = append(warnings, fmt.Sprintf("%s has %q, which is no range of addresses and has no effect",
+				of.at("podNetworkCIDRs"), driver.Quoted(cidr)))
 		}
 	}
 	if keys := KeysOf(spec.Tags); keys.Cluster == "" || keys.Role == "" {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,9 +25,17 @@ func file(t *testing.T, name string) string {
 func of(spec string) driver.Class { return driver.Class{Provider: "OpenStack", Spec: spec} }
 
 func TestClassesOfOthersAreAccepted(t *testing.T) {
-	for _, name := range []string{"gardener-worker.json", "dual-stack.json"} {
+	var schema map[string]any
+	if err := json.Unmarshal([]byte(Schema), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"gardener-worker.json", "dual-stack.json", "mcm-sample.json", "image-volume.json"} {
 		if _, warnings, err := Read(of(file(t, name))); err != nil || len(warnings) > 0 {
 			t.Errorf("%s: %v %v", name, err, warnings)
+		}
+		var value any
+		if err := json.Unmarshal([]byte(file(t, name)), &value); err != nil || !fits(schema, value) {
+			t.Errorf("%s does not fit the schema: %v", name, err)
 		}
 	}
 	spec, _, _ := Read(of(file(t, "gardener-worker.json")))
@@ -37,6 +46,66 @@ func TestClassesOfOthersAreAccepted(t *testing.T) {
 	if spec.OwnsPort() || spec.OwnsVolume() || len(spec.Networks) != 2 || !spec.Networks[0].IsPodNetwork {
 		t.Fatalf("%+v", spec)
 	}
+}
+
+// fits checks a value as far as the class-schema goes: the keywords that it has, and no others.
+func fits(schema map[string]any, value any) bool {
+	fields, isObject := value.(map[string]any)
+	entries, isList := value.([]any)
+	text, isText := value.(string)
+	number, isNumber := value.(float64)
+	_, isFlag := value.(bool)
+	is := map[string]bool{"object": isObject, "array": isList, "string": isText, "boolean": isFlag, "null": value == nil,
+		"integer": isNumber && number == float64(int64(number))}
+	for keyword, wanted := range schema {
+		isFitting := true
+		switch keyword {
+		case "type":
+			kinds, isMany := wanted.([]any)
+			if !isMany {
+				kinds = []any{wanted}
+			}
+			isFitting = slices.ContainsFunc(kinds, func(kind any) bool { return is[kind.(string)] })
+		case "const":
+			isFitting = value == wanted
+		case "minLength":
+			isFitting = !isText || len(text) >= int(wanted.(float64))
+		case "minimum":
+			isFitting = !isNumber || number >= wanted.(float64)
+		case "required":
+			for _, name := range wanted.([]any) {
+				_, isThere := fields[name.(string)]
+				isFitting = isFitting && (isThere || !isObject)
+			}
+		case "allOf":
+			isFitting = !slices.ContainsFunc(wanted.([]any), func(one any) bool { return !fits(one.(map[string]any), value) })
+		case "anyOf":
+			isFitting = slices.ContainsFunc(wanted.([]any), func(one any) bool { return fits(one.(map[string]any), value) })
+		case "items":
+			isFitting = !slices.ContainsFunc(entries, func(one any) bool { return !fits(wanted.(map[string]any), one) })
+		case "properties", "additionalProperties":
+			isFitting = fieldsFit(schema, fields)
+		case "$schema", "description", "deprecated":
+		default:
+			panic("the test does not know " + keyword)
+		}
+		if !isFitting {
+			return false
+		}
+	}
+	return true
+}
+
+func fieldsFit(schema, fields map[string]any) bool {
+	known, _ := schema["properties"].(map[string]any)
+	others, isOpen := schema["additionalProperties"].(map[string]any)
+	for name, value := range fields {
+		of, isKnown := known[name].(map[string]any)
+		if !isKnown && (!isOpen || !fits(others, value)) || isKnown && !fits(of, value) {
+			return false
+		}
+	}
+	return true
 }
 
 // Each change of a good class, and the field that the message names.
@@ -76,6 +145,15 @@ func TestEachMistakeNamesItsField(t *testing.T) {
 		if !errors.As(err, &said) || said.Code != driver.InvalidArgument || !strings.Contains(said.Message, row.field) {
 			t.Errorf("%s: %v", row.to[:min(len(row.to), 40)], err)
 		}
+	}
+}
+
+// The other provider reads no range that no port gets.
+func TestARangeWithoutEffectIsAWarning(t *testing.T) {
+	unused := strings.Replace(file(t, "dual-stack.json"), `"podNetwork": true`, `"podNetwork": false`, 1)
+	unused = strings.Replace(unused, "100.96.0.0/11", "none", 1)
+	if _, warnings, err := Read(of(unused)); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "podNetworkCIDRs") {
+		t.Fatal(warnings, err)
 	}
 }
 

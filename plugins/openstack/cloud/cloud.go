@@ -5,6 +5,7 @@
 //	the cloud's errors, and their codes               refusal.go, meanings.go
 //	servers, ports, volumes                           servers.go, ports.go, volumes.go
 //	names of flavors, images, networks                names.go
+//	pages of listings                                 pages.go
 package cloud
 
 import (

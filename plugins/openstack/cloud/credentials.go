@@ -1,13 +1,6 @@
 package cloud
 
-import (
-	"strings"
-
-	"github.com/machinist-dev/machinist/sdk/go/driver"
-)
-
-// Keys of the Secret that the host cannot apply for one Secret alone.
-var ofTLS = []string{"caCert", "clientCert", "clientKey", "insecure"}
+import "github.com/machinist-dev/machinist/sdk/go/driver"
 
 // checkCredentials returns an error that names a missing key of the Secret, and a hint for failures of TLS. The driver
 // sees keys and lengths, never values.
@@ -28,17 +21,16 @@ func checkCredentials(host *driver.Host) (string, error) {
 		return "", &driver.Error{Code: driver.Unauthenticated, Terminal: true,
 			Message: "the MachineClass's Secret has no usable login for OpenStack: add " + missing}
 	}
-	var present []string
-	for _, key := range ofTLS {
-		if has[key] {
-			present = append(present, key)
-		}
+	return tlsHint(has), nil
+}
+
+// tlsHint follows the message of a failure of TLS.
+func tlsHint(has map[string]bool) string {
+	const clock = "; a certificate counts only between two times, so check the host's clock too"
+	if has["caCert"] {
+		return "; with caCert in the MachineClass's Secret no other authority counts" + clock
 	}
-	if len(present) == 0 {
-		return "", nil
-	}
-	return "; the Secret has " + strings.Join(present, ", ") + ", which have no effect: write the authority into ca of the " +
-		"plugin's grants", nil
+	return ", or into caCert of the MachineClass's Secret" + clock
 }
 
 // missingIn returns what is missing for a login; empty if nothing is.

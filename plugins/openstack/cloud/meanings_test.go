@@ -26,6 +26,10 @@ func TestEachAnswerHasItsCode(t *testing.T) {
 		{403, `{"forbidden": {"code": 403, "message": "Quota exceeded for instances: Requested 1, but already used 0 of 0 instances"}}`, driver.ResourceExhausted, false, false},
 		{403, `{"forbidden": {"code": 403, "message": "Policy doesn't allow os_compute_api:os-quota-sets:update to be performed."}}`, driver.PermissionDenied, false, false},
 		{403, `{"forbidden": {"code": 403, "message": "rule:create_port is disallowed by policy"}}`, driver.PermissionDenied, false, false},
+		{403, `{"forbidden": {"code": 403, "message": "Policy does not allow os_compute_api:os-quota-sets:show to be performed."}}`, driver.PermissionDenied, false, false},
+		{403, `{"forbidden": {"code": 403, "message": "Maximum number of ports exceeded"}}`, driver.ResourceExhausted, false, false},
+		{403, `{"forbidden": {"code": 403, "message": "Maximum number of metadata items exceeds 128"}}`, driver.InvalidArgument, true, false},
+		{404, `{"error": {"code": 404, "message": "not found"}}`, driver.Unavailable, false, false},
 		{404, `{"NeutronError": {"type": "NetworkNotFound", "message": "Network x could not be found.", "detail": ""}}`, driver.NotFound, false, false},
 		{409, `{"NeutronError": {"type": "IpAddressGenerationFailure", "message": "No more IP addresses available on network x.", "detail": ""}}`, driver.ResourceExhausted, false, false},
 		{409, `{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['port'].", "detail": ""}}`, driver.ResourceExhausted, false, false},
@@ -63,15 +67,18 @@ func TestALoginThatFailedHasNotHappened(t *testing.T) {
 
 // Nova's check of a request repeats the value that it refuses.
 func TestUserDataIsNeverInAMessage(t *testing.T) {
-	secret := strings.Repeat("I2Nsb3VkLWNvbmZpZ", 400)
+	long, short := strings.Repeat("I2Nsb3VkLWNvbmZpZ", 400), "I2Nsb3VkLWNvbmZpZw=="
 	for _, message := range []string{
-		"Invalid input for field/attribute user_data. Value: " + secret + ". '" + secret + "' is too long",
-		"user_data '" + secret + "' is not base64",
+		"Invalid input for field/attribute user_data. Value: " + long + ". '" + long + "' is too long",
+		"user_data '" + long + "' is not base64",
+		"user_data '" + short + "' is not base64",
+		"Invalid input for field/attribute server. Value: {'name': 'a', 'user_data': '" + short + "'}. Unexpected",
+		"Malformed request body: " + long,
 	} {
 		body := `{"badRequest": {"code": 400, "message": "` + message + `"}}`
 		answer := &driver.HTTPAnswer{Status: 400, Header: driver.Header{}, Body: []byte(body)}
 		said := refusal(doing("create the server", changes, "server"), answer)
-		if strings.Contains(said.Message, "I2Nsb3") || said.Code != driver.InvalidArgument {
+		if strings.Contains(said.Message, "I2Nsb3") || said.Code != driver.InvalidArgument || !strings.Contains(said.Message, "correct") {
 			t.Error(said.Message)
 		}
 	}

@@ -1,9 +1,9 @@
 package cloud
 
 import (
-	"context"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
@@ -20,16 +20,9 @@ func (of *Cloud) FlavorNamed(name string) (*Flavor, error) {
 	to := doing("read the flavors", reads, "flavors")
 	marker := ""
 	for range searchPages {
-		var page []Flavor
-		next := ""
-		err := flavors.ListDetail(of.compute(), flavors.ListOpts{Marker: marker, Limit: PageSize}).EachPage(to.context(),
-			func(_ context.Context, one pagination.Page) (more bool, err error) {
-				if page, err = flavors.ExtractFlavors(one); err == nil {
-					next, err = one.NextPageURL()
-				}
-				return false, err
-			})
-		if err = to.failed(err); err != nil {
+		pager := flavors.ListDetail(of.compute(), flavors.ListOpts{Marker: marker, Limit: PageSize})
+		page, next, err := onePage(to, pager, marker, flavors.ExtractFlavors, func(one Flavor) string { return one.ID })
+		if err != nil {
 			return nil, err
 		}
 		for index := range page {
@@ -37,14 +30,14 @@ func (of *Cloud) FlavorNamed(name string) (*Flavor, error) {
 				return &page[index], nil
 			}
 		}
-		if next == "" || len(page) == 0 || page[len(page)-1].ID == marker {
-			break
+		if next == "" {
+			// Another pool may have a flavor that exists, as if this one were sold out.
+			return nil, driver.Failed(driver.ResourceExhausted, fmt.Sprintf("the region has no flavor %s that the project may use: "+
+				"correct flavorName in the MachineClass's providerSpec", driver.Quoted(name)))
 		}
-		marker = page[len(page)-1].ID
+		marker = next
 	}
-	// Another pool may have a flavor that exists, as if this one were sold out.
-	return nil, driver.Failed(driver.ResourceExhausted, fmt.Sprintf("the region has no flavor %s that the project may use: "+
-		"correct flavorName in the MachineClass's providerSpec", driver.Quoted(name)))
+	return nil, to.Unexpected("has no end")
 }
 
 // Image is what the driver needs of an image.
@@ -87,7 +80,11 @@ func (of *Cloud) Architecture(id string) (string, error) {
 	service := of.service(of.Endpoints.Image)
 	var image Image
 	_, err := service.Get(to.context(), service.ServiceURL("images", id), &image, nil)
-	if err = to.failed(err); err != nil {
+	if err = to.failed(err); IsMissing(err) {
+		return "", driver.Failed(driver.InvalidArgument, fmt.Sprintf("the project sees no image %s: correct imageID in the "+
+			"MachineClass's providerSpec", driver.Quoted(id)))
+	}
+	if err != nil {
 		return "", err
 	}
 	return ArchitectureOf(image.Architecture), nil
@@ -111,15 +108,14 @@ func ArchitectureOf(property string) string {
 // NetworkNamed returns the id of the only network with this name.
 func (of *Cloud) NetworkNamed(name string) (string, error) {
 	to := doing("search the network", reads, "networks")
-	page, err := networks.List(of.network(), networks.ListOpts{Name: name}).AllPages(to.context())
-	if err = to.failed(err); err != nil {
+	all, err := everyPage(to, func(marker string) pagination.Pager {
+		return networks.List(of.network(), networks.ListOpts{Name: name, Marker: marker})
+	}, networks.ExtractNetworks, func(one networks.Network) string { return one.ID })
+	if err != nil {
 		return "", err
 	}
-	all, err := networks.ExtractNetworks(page)
-	if err = to.failed(err); err != nil {
-		return "", err
-	}
-	found, err := only(all, "network", name, "networks")
+	called := thoseCalled(name, all, func(one networks.Network) string { return one.Name })
+	found, err := only(called, "network", name, "networks")
 	return found.ID, err
 }
 
@@ -132,21 +128,32 @@ func (of *Cloud) SecurityGroups(names []string) ([]string, error) {
 			continue
 		}
 		to := doing("search the security group", reads, "security_groups")
-		page, err := groups.List(of.network(), groups.ListOpts{Name: name}).AllPages(to.context())
-		if err = to.failed(err); err != nil {
+		all, err := everyPage(to, func(marker string) pagination.Pager {
+			return groups.List(of.network(), groups.ListOpts{Name: name, Marker: marker})
+		}, groups.ExtractGroups, func(one groups.SecGroup) string { return one.ID })
+		if err != nil {
 			return nil, err
 		}
-		all, err := groups.ExtractGroups(page)
-		if err = to.failed(err); err != nil {
-			return nil, err
-		}
-		found, err := only(all, "security group", name, "securityGroups")
+		called := thoseCalled(name, all, func(one groups.SecGroup) string { return one.Name })
+		found, err := only(called, "security group", name, "securityGroups")
 		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, found.ID)
 	}
 	return ids, nil
+}
+
+// thoseCalled leaves out objects of other names: a service that ignores the filter lists all of them. Databases compare
+// names without regard to case, and the host masks each value of the Secret in answers.
+func thoseCalled[T any](name string, all []T, nameOf func(T) string) []T {
+	var called []T
+	for _, one := range all {
+		if own := nameOf(one); strings.EqualFold(own, name) || strings.Contains(own, mask) {
+			called = append(called, one)
+		}
+	}
+	return called
 }
 
 // only returns the only one of a name. Objects get names without a change of the class, so no error is terminal.

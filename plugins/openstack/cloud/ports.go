@@ -5,6 +5,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/pagination"
 )
 
 // Port is a port of Neutron.
@@ -21,17 +22,16 @@ func (of *Cloud) PortsOf(server string) ([]Port, error) {
 }
 
 func (of *Cloud) ports(to request, options ports.ListOpts) ([]Port, error) {
-	page, err := ports.List(of.network(), options).AllPages(to.context())
-	if err = to.failed(err); err != nil {
-		return nil, err
-	}
-	found, err := ports.ExtractPorts(page)
-	if err = to.failed(err); err != nil {
+	found, err := everyPage(to, func(marker string) pagination.Pager {
+		options.Marker = marker
+		return ports.List(of.network(), options)
+	}, ports.ExtractPorts, func(one Port) string { return one.ID })
+	if err != nil {
 		return nil, err
 	}
 	for _, port := range found {
-		if port.ID == "" || port.NetworkID == "" {
-			return nil, to.Unexpected("has a port without id or network")
+		if port.NetworkID == "" {
+			return nil, to.Unexpected("has a port without network")
 		}
 	}
 	return found, nil
@@ -62,7 +62,13 @@ func (of *Cloud) CreatePort(options PortOptions) (*Port, error) {
 		body.SecurityGroups = &options.SecurityGroupIDs
 	}
 	made, err := ports.Create(to.context(), of.network(), body).Extract()
-	return made, to.failed(err)
+	if err = to.failed(err); err != nil {
+		return nil, err
+	}
+	if made.ID == "" {
+		return nil, to.Unexpected("has a port without id")
+	}
+	return made, nil
 }
 
 // TagPort replaces the tags of a port.

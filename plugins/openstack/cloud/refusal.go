@@ -7,6 +7,9 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
+// throttled is set by the host if it held the request back, in a sentence.
+const throttled = "machinist-throttled"
+
 // said is an error in the form of one of the services.
 type said struct {
 	// code is `badRequest` and the like of Nova and Cinder, or the type of Neutron's exception.
@@ -52,18 +55,27 @@ func parseSaid(body []byte) (said, bool) {
 	return said{}, false
 }
 
+// isAbsence is true for the codes by which the services themselves say that an object does not exist. Any other 404 may
+// come from something in between: it must not count as proof that a server is gone.
+func isAbsence(code string) bool {
+	return strings.HasSuffix(code, "NotFound") || code == "Not Found"
+}
+
 // refusal returns the error for an answer that is no success.
 func refusal(to request, answer *driver.HTTPAnswer) *driver.Error {
 	if answer.Header.Get(authFailed) != "" {
 		return loginFailed(to, answer)
 	}
 	words, isOwn := parseSaid(answer.Body)
+	words.message = presentable(words.message)
 	switch {
+	case answer.Status == 429 && answer.Header.Get(throttled) != "":
+		words.message = string(answer.Body)
 	case answer.Status == 429:
 		words.message = orElse(words.message, "too many requests")
 	case answer.Status == 401 && !isOwn:
 		words.message = "the service does not accept the token"
-	case !isOwn:
+	case !isOwn || answer.Status == 404 && !isAbsence(words.code):
 		failure := to.Foreign(answer, "with something that is not OpenStack's")
 		// A clear no, whoever says it.
 		failure.MayHaveHappened = to.Changes && answer.Status >= 500
@@ -71,7 +83,7 @@ func refusal(to request, answer *driver.HTTPAnswer) *driver.Error {
 	}
 	known := meaningOf(answer.Status, words)
 	return to.Refused(answer, driver.CloudRefusal{
-		Message: presentable(words.message), CloudCode: words.code, Code: known.code, Terminal: known.isTerminal, Advice: known.advice,
+		Message: words.message, CloudCode: words.code, Code: known.code, Terminal: known.isTerminal, Advice: known.advice,
 	})
 }
 
@@ -79,19 +91,32 @@ func refusal(to request, answer *driver.HTTPAnswer) *driver.Error {
 func loginFailed(to request, answer *driver.HTTPAnswer) *driver.Error {
 	words, isOwn := parseSaid(answer.Body)
 	refused := driver.CloudRefusal{Message: "the host got no token: " + presentable(words.message), CloudCode: words.code}
-	if !isOwn {
-		refused.Message = "the host got no token: " + driver.Quoted(string(answer.Body))
+	switch {
+	case answer.IsHTML():
+		refused.Message = "the host got no token: there is a page of HTML in place of Keystone's answer"
+	case !isOwn:
+		refused.Message = "the host got no token: " + string(answer.Body)
 	}
 	switch {
+	case answer.Status == 404 || answer.Status == 405 || answer.Status == 400 || answer.Status >= 300 && answer.Status < 400:
+		refused.Code = driver.FailedPrecondition
+		refused.Advice = ": correct authURL, domain and project in the MachineClass's Secret"
+	case answer.IsHTML():
+		// A proxy's refusal says nothing about the login.
+		refused.Code = driver.Unavailable
+		refused.Advice = ": look at what is between the host and Keystone"
 	case answer.Status == 401 || answer.Status == 403:
 		refused.Code, refused.Terminal = driver.Unauthenticated, true
 		refused.Advice = ": correct the login in the MachineClass's Secret; perhaps the user, the project or the application " +
 			"credential is disabled or expired"
-	case answer.Status == 404 || answer.Status == 400 || answer.Status >= 300 && answer.Status < 400:
-		refused.Code = driver.FailedPrecondition
-		refused.Advice = ": correct authURL, domain and project in the MachineClass's Secret"
-	case answer.Status == 429 || answer.Status >= 500:
+	case answer.Status == 429:
+		refused.Code, refused.Advice = driver.Unavailable, adviceRate
+	case answer.Status >= 500 && strings.Contains(string(answer.Body), "clock"):
+		// The host's own sentence, whose end a message has no room for.
 		refused.Code = driver.Unavailable
+		refused.Advice = ": the token has ended by the host's clock; set this clock, or Keystone's"
+	case answer.Status >= 500:
+		refused.Code, refused.Advice = driver.Unavailable, adviceDown
 	}
 	to.Changes = false
 	return to.Refused(answer, refused)
@@ -104,12 +129,27 @@ func orElse(text, other string) string {
 	return text
 }
 
+const (
+	// The field of a request that holds the user data.
+	userDataField = "user_data"
+	// No id, name or address is longer; user data in base64 is one word.
+	longestWord = 100
+	leftOut     = " (the value is left out)"
+)
+
 // presentable returns a message without the values that the cloud repeats from the request: with them it would show
 // user data.
 func presentable(message string) string {
-	for _, part := range []string{". Value: ", " Value: ", "user_data"} {
-		if at := strings.Index(message, part); at >= 0 && (part != "user_data" || len(message) > 200) {
-			message = message[:at] + " (the value is left out)"
+	if at := strings.Index(message, " Value: "); at >= 0 {
+		message = strings.TrimRight(message[:at], ".") + leftOut
+	}
+	// Nova names the field first, and then shows its value, however short.
+	if at := strings.Index(message, userDataField); at >= 0 && at+len(userDataField) < len(message) {
+		message = message[:at+len(userDataField)] + leftOut
+	}
+	for _, word := range strings.Fields(message) {
+		if len(word) > longestWord {
+			message = strings.Replace(message, word, "…", 1)
 		}
 	}
 	return message

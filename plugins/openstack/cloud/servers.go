@@ -1,19 +1,11 @@
 package cloud
 
 import (
-	"context"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/pagination"
 	"github.com/machinist-dev/machinist/sdk/go/driver"
-)
-
-const (
-	// PageSize is how many servers one page of a listing has at most. Clouds may have smaller limits.
-	PageSize = 500
-	// A search by name has a handful of results.
-	searchPages = 20
 )
 
 // Server is a server of Nova.
@@ -70,55 +62,38 @@ func (of *Cloud) Server(id string) (*Server, error) {
 // ServersNamed returns all servers with this name. It compares no names: the host masks each value of the Secret in
 // answers, and a name may contain that of the project.
 func (of *Cloud) ServersNamed(name string) ([]Server, error) {
-	to, marker := doing("search the server", reads, "servers"), ""
-	var all []Server
-	for range searchPages {
+	to := doing("search the server", reads, "servers")
+	all, err := everyPage(to, func(marker string) pagination.Pager {
 		// Nova takes the name for a regular expression; names of Machines have one character that means more.
-		options := servers.ListOpts{Name: "^" + strings.ReplaceAll(name, ".", `\.`) + "$", Marker: marker, Limit: PageSize}
-		page, next, err := of.serverPage(to, options)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		if next == "" {
-			return all, nil
-		}
-		marker = next
+		pattern := "^" + strings.ReplaceAll(name, ".", `\.`) + "$"
+		return servers.List(of.compute(), servers.ListOpts{Name: pattern, Marker: marker, Limit: PageSize})
+	}, servers.ExtractServers, serverID)
+	if err != nil {
+		return nil, err
 	}
-	return nil, to.Unexpected("has no end")
+	return all, allWellFormed(to, all)
 }
 
 // ServerPage returns one page of all servers, and the marker of the next page; empty at the end.
 func (of *Cloud) ServerPage(marker string) ([]Server, string, error) {
 	to := doing("list the servers", reads, "servers")
-	return of.serverPage(to, servers.ListOpts{Marker: marker, Limit: PageSize})
-}
-
-// serverPage sends one request. The marker is the last id of the page: the link to the next page may have another
-// scheme or host than the grants allow, where a proxy is in between.
-func (of *Cloud) serverPage(to request, options servers.ListOpts) (all []Server, next string, err error) {
-	err = servers.List(of.compute(), options).EachPage(to.context(), func(_ context.Context, page pagination.Page) (bool, error) {
-		if all, err = servers.ExtractServers(page); err != nil {
-			return false, err
-		}
-		next, err = page.NextPageURL()
-		return false, err
-	})
-	if err = to.failed(err); err != nil {
+	pager := servers.List(of.compute(), servers.ListOpts{Marker: marker, Limit: PageSize})
+	all, next, err := onePage(to, pager, marker, servers.ExtractServers, serverID)
+	if err != nil {
 		return nil, "", err
 	}
+	return all, next, allWellFormed(to, all)
+}
+
+func serverID(of Server) string { return of.ID }
+
+func allWellFormed(to request, all []Server) error {
 	for _, server := range all {
 		if err := wellFormed(to, server); err != nil {
-			return nil, "", err
-		}
-		if options.Marker != "" && server.ID == options.Marker {
-			return nil, "", to.Unexpected("repeats a page")
+			return err
 		}
 	}
-	if next != "" && len(all) > 0 {
-		next = all[len(all)-1].ID
-	}
-	return all, next, nil
+	return nil
 }
 
 func wellFormed(to request, server Server) error {

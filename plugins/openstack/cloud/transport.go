@@ -30,10 +30,11 @@ func (of transport) RoundTrip(asked *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, of.noAnswer(to, err)
 	}
-	// The host drops a token that the cloud refuses, and fetches another one for the next request.
+	// The host drops a token that the cloud refuses, and fetches another one for the next request. The refused request
+	// has certainly changed nothing; the next one may have, even without an answer.
 	if answer.Status == http.StatusUnauthorized && answer.Header.Get(authFailed) == "" {
-		if again, err := of.exchange(asked); err == nil {
-			answer = again
+		if answer, err = of.exchange(asked); err != nil {
+			return nil, of.noAnswer(to, err)
 		}
 	}
 	if !answer.IsSuccess() {
@@ -83,11 +84,11 @@ func (of transport) noAnswer(to request, err error) error {
 
 // check fails unless the body of a success is JSON with the promised field.
 func check(to request, answer *driver.HTTPAnswer) error {
-	if to.key == "" {
-		return nil
-	}
 	if answer.IsHTML() {
 		return to.Foreign(answer, "with a page of HTML")
+	}
+	if to.key == "" {
+		return nil
 	}
 	var fields map[string]json.RawMessage
 	if err := to.JSON(answer, &fields); err != nil {

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/pagination"
 )
 
 // Volume is a volume of Cinder.
@@ -17,17 +18,15 @@ func (of *Cloud) VolumesNamed(name string) ([]Volume, error) {
 		return nil, err
 	}
 	to := doing("search the volume", reads, "volumes")
-	page, err := volumes.List(service, volumes.ListOpts{Name: name}).AllPages(to.context())
-	if err = to.failed(err); err != nil {
-		return nil, err
-	}
-	found, err := volumes.ExtractVolumes(page)
-	if err = to.failed(err); err != nil {
+	found, err := everyPage(to, func(marker string) pagination.Pager {
+		return volumes.List(service, volumes.ListOpts{Name: name, Marker: marker})
+	}, volumes.ExtractVolumes, func(one Volume) string { return one.ID })
+	if err != nil {
 		return nil, err
 	}
 	for _, volume := range found {
-		if volume.ID == "" || volume.Status == "" {
-			return nil, to.Unexpected("has a volume without id or status")
+		if volume.Status == "" {
+			return nil, to.Unexpected("has a volume without status")
 		}
 	}
 	return found, nil

@@ -3,6 +3,7 @@ package machines
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/machinist-dev/machinist/plugins/openstack/class"
@@ -35,8 +36,8 @@ func (of *machine) create(spec class.Spec) (driver.Creation, error) {
 	if len(found) > 0 {
 		return of.claimed(found)
 	}
-	if progress := of.hidden(); progress != nil {
-		return *progress, nil
+	if creation, err := of.hidden(); creation != nil || err != nil {
+		return creation, err
 	}
 	creation, err := of.build(spec)
 	if err != nil {
@@ -88,18 +89,31 @@ func (of *machine) claimed(found []cloud.Server) (driver.Creation, error) {
 	return vm, nil
 }
 
-// hidden is the wait for a server that Nova accepted and does not list yet. After the window somebody has deleted it.
-func (of *machine) hidden() *driver.Progress {
+// hidden decides about a server that Nova accepted and that the search does not list. Within the window the call waits.
+// After it, or if the clock went back, the server's id decides: somebody may have renamed the server.
+func (of *machine) hidden() (driver.Creation, error) {
 	if of.state.Server == "" {
-		return nil
+		return nil, nil
 	}
 	if age := time.Since(time.UnixMilli(of.state.Created)); of.state.Created > 0 && age >= 0 && age < consistencyWindow {
-		progress := of.waiting("Nova does not list the server " + of.state.Server + " yet")
-		return &progress
+		return of.waiting("Nova does not list the server " + of.state.Server + " yet"), nil
+	}
+	server, err := of.cloud.Server(of.state.Server)
+	if err != nil {
+		return nil, of.noted(err)
+	}
+	if server != nil && exists(*server) {
+		switch of.marks.byID(*server) {
+		case own:
+			return of.claimed([]cloud.Server{*server})
+		case otherClusters, unproven:
+			return nil, of.noted(of.refusal(*server))
+		case neighbours, strangers:
+		}
 	}
 	of.host.Log().Info("the server of an earlier create is gone", "server", of.state.Server)
 	of.state.Server, of.state.Created, of.state.Polls, of.state.IsOrdered = "", 0, 0, false
-	return nil
+	return nil, nil
 }
 
 // waiting returns progress with growing pauses: small clouds need two seconds for a server, large images a minute.
@@ -148,6 +162,9 @@ func (of *machine) noted(err error) error {
 	if own.Code == driver.NotFound {
 		// Something that the class names is missing: a network, an image, a server group.
 		own.Code = driver.InvalidArgument
+		if !strings.Contains(own.Message, "providerSpec") {
+			own.Message += ": correct the MachineClass's providerSpec"
+		}
 	}
 	return err
 }

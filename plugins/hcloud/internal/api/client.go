@@ -25,8 +25,8 @@ const (
 	tokenKey = "token"
 	// Entries of a page: the most that Hetzner gives.
 	pageEntries = 50
-	// Pages of one search. No Machine has this many servers.
-	mostPages = 100
+	// Pages of one search. No Machine has this many servers, and a call of the host has 100 requests.
+	mostPages = 20
 )
 
 // Cloud is the API, as one project sees it.

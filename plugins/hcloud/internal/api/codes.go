@@ -17,6 +17,12 @@ type meaning struct {
 	advice string
 }
 
+const (
+	adviceClass = ": correct the MachineClass's providerSpec"
+	adviceBusy  = ": an action works on it; the host asks again"
+	adviceDown  = ": the host asks again; https://status.hetzner.com shows outages"
+)
+
 // The table of plugins/hcloud/README.md. A code that is not in it is classified by its status.
 var meanings = map[hcloud.ErrorCode]meaning{
 	hcloud.ErrorCodeUnauthorized: {code: driver.Unauthenticated, isTerminal: true,
@@ -37,12 +43,14 @@ var meanings = map[hcloud.ErrorCode]meaning{
 	hcloud.ErrorCodeIPNotAvailable: {code: driver.ResourceExhausted,
 		advice: ": add a larger subnet to the network"},
 
-	hcloud.ErrorCodeInvalidInput:             {code: driver.InvalidArgument, isTerminal: true},
-	hcloud.ErrorCodeJSONError:                {code: driver.InvalidArgument, isTerminal: true},
-	hcloud.ErrorUnsupportedError:             {code: driver.InvalidArgument, isTerminal: true},
-	hcloud.ErrorCodeNetworksOverlap:          {code: driver.InvalidArgument, isTerminal: true},
-	hcloud.ErrorCodeIncompatibleNetworkType:  {code: driver.InvalidArgument, isTerminal: true},
-	hcloud.ErrorCodeFirewallResourceNotFound: {code: driver.InvalidArgument},
+	hcloud.ErrorCodeInvalidInput:    {code: driver.InvalidArgument, isTerminal: true, advice: adviceClass},
+	hcloud.ErrorCodeJSONError:       {code: driver.InvalidArgument, isTerminal: true, advice: adviceClass},
+	hcloud.ErrorUnsupportedError:    {code: driver.InvalidArgument, isTerminal: true, advice: adviceClass},
+	hcloud.ErrorCodeNetworksOverlap: {code: driver.InvalidArgument, isTerminal: true, advice: adviceClass},
+	hcloud.ErrorCodeIncompatibleNetworkType: {code: driver.InvalidArgument, isTerminal: true,
+		advice: ": correct networkName in the MachineClass's providerSpec"},
+	hcloud.ErrorCodeFirewallResourceNotFound: {code: driver.InvalidArgument,
+		advice: ": correct firewalls in the MachineClass's providerSpec"},
 	hcloud.ErrorCodePrivateNetOnlyServer: {code: driver.InvalidArgument, isTerminal: true,
 		advice: ": a server without public addresses has no firewalls"},
 	hcloud.ErrorCodeInvalidServerType: {code: driver.InvalidArgument, isTerminal: true,
@@ -55,19 +63,19 @@ var meanings = map[hcloud.ErrorCode]meaning{
 	hcloud.ErrorCodeResourceLocked: {code: driver.FailedPrecondition,
 		advice: ": Hetzner has locked it; contact Hetzner's support"},
 
-	hcloud.ErrorCodeLocked:           {code: driver.Aborted},
-	hcloud.ErrorCodeConflict:         {code: driver.Aborted},
-	hcloud.ErrorCodeServerNotStopped: {code: driver.Aborted},
+	hcloud.ErrorCodeLocked:           {code: driver.Aborted, advice: adviceBusy},
+	hcloud.ErrorCodeConflict:         {code: driver.Aborted, advice: adviceBusy},
+	hcloud.ErrorCodeServerNotStopped: {code: driver.Aborted, advice: adviceBusy},
 
 	hcloud.ErrorCodeRateLimitExceeded: {code: driver.Unavailable,
 		advice: ": a project has 3600 requests an hour, for all its programs together"},
-	hcloud.ErrorCodeMaintenance:      {code: driver.Unavailable},
-	hcloud.ErrorCodeRobotUnavailable: {code: driver.Unavailable},
-	hcloud.ErrorCodeBadGateway:       {code: driver.Unavailable, isInDoubt: true},
-	hcloud.ErrorCodeTimeout:          {code: driver.Unavailable, isInDoubt: true},
-	hcloud.ErrorCodeServiceError:     {code: driver.Unavailable, isInDoubt: true},
-	hcloud.ErrorCodeServerError:      {code: driver.Unavailable, isInDoubt: true},
-	hcloud.ErrorCodeUnknownError:     {code: driver.Unavailable, isInDoubt: true},
+	hcloud.ErrorCodeMaintenance:      {code: driver.Unavailable, advice: adviceDown},
+	hcloud.ErrorCodeRobotUnavailable: {code: driver.Unavailable, advice: adviceDown},
+	hcloud.ErrorCodeBadGateway:       {code: driver.Unavailable, isInDoubt: true, advice: adviceDown},
+	hcloud.ErrorCodeTimeout:          {code: driver.Unavailable, isInDoubt: true, advice: adviceDown},
+	hcloud.ErrorCodeServiceError:     {code: driver.Unavailable, isInDoubt: true, advice: adviceDown},
+	hcloud.ErrorCodeServerError:      {code: driver.Unavailable, isInDoubt: true, advice: adviceDown},
+	hcloud.ErrorCodeUnknownError:     {code: driver.Unavailable, isInDoubt: true, advice: adviceDown},
 
 	hcloud.ErrorDeprecatedAPIEndpoint: {code: driver.Internal,
 		advice: ": Hetzner has removed this part of its API; update the plugin"},

@@ -24,7 +24,7 @@ func failed(attempt driver.Attempt, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &noAnswer):
-		return attempt.NoAnswer(noAnswer)
+		return unanswered(attempt, noAnswer)
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &strange) && strange.answer.Status == http.StatusTooManyRequests:
@@ -40,13 +40,24 @@ func failed(attempt driver.Attempt, err error) error {
 	return attempt.Unexpected("is not what its API promises")
 }
 
+// Names the clock, too, for a certificate that does not count. Nothing else in this API depends on it.
+func unanswered(attempt driver.Attempt, none *driver.NoAnswer) error {
+	failure := attempt.NoAnswer(none)
+	var said *driver.Error
+	if none.Reason == driver.TLSFailed && errors.As(failure, &said) {
+		said.Message += "; a certificate counts only between two times, so check the host's clock too"
+	}
+	return failure
+}
+
 // A 429 is a clear no, whoever gives it: the host itself answers so, in a sentence, while the project is throttled.
 func tooMany(attempt driver.Attempt, answer *driver.HTTPAnswer) error {
 	message := "too many requests"
 	if answer.Header.Get("machinist-throttled") == "true" {
 		message = string(answer.Body)
 	}
-	return attempt.Refused(answer, driver.CloudRefusal{Message: message, Code: driver.Unavailable})
+	return attempt.Refused(answer, driver.CloudRefusal{Message: message, Code: driver.Unavailable,
+		Advice: meanings[hcloud.ErrorCodeRateLimitExceeded].advice})
 }
 
 func refusal(attempt driver.Attempt, refused hcloud.Error) error {
@@ -79,7 +90,11 @@ func fieldsOf(refused hcloud.Error) string {
 	var names []string
 	for _, field := range details.Fields[:min(len(details.Fields), mostFields)] {
 		name := driver.Quoted(field.Name)
-		if ofClass, isKnown := classFields[field.Name]; isKnown {
+		ofClass, isKnown := classFields[field.Name]
+		switch {
+		case field.Name == "user_data":
+			name += " (userData of the MachineClass's Secret)"
+		case isKnown:
 			name += " (" + ofClass + " of the MachineClass's providerSpec)"
 		}
 		names = append(names, name)

@@ -81,6 +81,8 @@ func check(answer *driver.HTTPAnswer, wanted content) error {
 		return nil
 	case !answer.IsSuccess():
 		return foreign("with a redirect")
+	case wanted == nothing && len(answer.Body) > 0:
+		return foreign("with something that is not Hetzner's")
 	case wanted == nothing:
 		return nil
 	}

@@ -63,7 +63,7 @@ func (of machines) launch(request driver.Request, marks marks, spec class.Spec, 
 		return found, noted.after(refused)
 	case api.HasCode(err, hcloud.ErrorCodeNotFound):
 		return nil, noted.after(driver.Failed(driver.InvalidArgument,
-			err.Error()+": an object that the MachineClass's providerSpec names does not exist"))
+			err.Error()+": an object that the MachineClass's providerSpec names does not exist, correct it"))
 	case isFull(err):
 		return of.nextZone(spec.Zones, noted, err, 0)
 	}

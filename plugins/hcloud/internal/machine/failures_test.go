@@ -2,6 +2,8 @@ package machine
 
 import (
 	"errors"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -394,4 +396,137 @@ func TestAZoneThatTheClassNoLongerNamesMakesNoSecondServer(test *testing.T) {
 	asked.Class = request(1, nil).Class
 	asked.Machine.LastKnownState = said.LastKnownState
 	fixture.check(fixture.created(asked).FailureDomain == "fsn1" && len(fixture.live()) == 1)
+}
+
+func silence(reason driver.NoAnswerReason) fault {
+	return func(func() *driver.HTTPAnswer) (*driver.HTTPAnswer, error) { return nil, drivertest.Silence(reason) }
+}
+
+func TestEachRefusalSaysWhatToDoAndLeavesNothing(test *testing.T) {
+	for code, row := range map[string]struct {
+		status int
+		wanted driver.Code
+		advice string
+	}{
+		"unauthorized":                {401, driver.Unauthenticated, "correct token in the MachineClass's Secret"},
+		"forbidden":                   {403, driver.PermissionDenied, "Read & Write"},
+		"token_readonly":              {403, driver.PermissionDenied, "Read & Write"},
+		"resource_limit_exceeded":     {403, driver.ResourceExhausted, "raise the project's limit"},
+		"resource_unavailable":        {412, driver.ResourceExhausted, "alternativeZones"},
+		"placement_error":             {412, driver.ResourceExhausted, "placementGroupID"},
+		"no_subnet_available":         {409, driver.ResourceExhausted, "add a subnet"},
+		"ip_not_available":            {409, driver.ResourceExhausted, "larger subnet"},
+		"invalid_input":               {422, driver.InvalidArgument, "correct the MachineClass's providerSpec"},
+		"json_error":                  {400, driver.InvalidArgument, "correct the MachineClass's providerSpec"},
+		"unsupported_error":           {422, driver.InvalidArgument, "correct the MachineClass's providerSpec"},
+		"invalid_server_type":         {422, driver.InvalidArgument, "correct serverType"},
+		"incompatible_network_type":   {422, driver.InvalidArgument, "correct networkName"},
+		"firewall_resource_not_found": {422, driver.InvalidArgument, "correct firewalls"},
+		"private_net_only_server":     {422, driver.InvalidArgument, "has no firewalls"},
+		"not_found":                   {404, driver.InvalidArgument, "does not exist, correct it"},
+		"locked":                      {423, driver.Aborted, "the host asks again"},
+		"conflict":                    {409, driver.Aborted, "the host asks again"},
+		"protected":                   {423, driver.FailedPrecondition, "delete protection"},
+		"resource_locked":             {423, driver.FailedPrecondition, "contact Hetzner's support"},
+		"rate_limit_exceeded":         {429, driver.Unavailable, "3600 requests an hour"},
+		"maintenance":                 {503, driver.Unavailable, "status.hetzner.com"},
+		"server_error":                {500, driver.Unavailable, "status.hetzner.com"},
+		"deprecated_api_endpoint":     {410, driver.Internal, "update the plugin"},
+	} {
+		fixture := newFixture(test)
+		fixture.cloud.plant("stranger", map[string]any{clusterLabel: "c2"})
+		fixture.cloud.faults["POST servers"] = instead(refused(row.status, code))
+		said := fixture.fails(row.wanted, second(fixture.driver.Create(request(1, nil))))
+		fixture.check(strings.Contains(said.Message, row.advice), code, said.Message)
+		clear(fixture.cloud.faults)
+		fixture.ok(second(fixture.driver.Delete(request(1, nil))))
+		fixture.check(len(fixture.live()) == 1 && len(fixture.cloud.servers) == 1, code, fixture.cloud.servers)
+	}
+}
+
+// Tokens have no end, but a person can delete one at any time.
+func TestATokenThatIsTakenAwayStopsEveryCallAndNothingIsTouched(test *testing.T) {
+	fixture := newFixture(test)
+	asked := request(1, nil)
+	asked = stored(asked, fixture.created(asked))
+	fixture.host.Cloud = drivertest.Function(func(driver.HTTPRequest) (*driver.HTTPAnswer, error) {
+		return refused(401, "unauthorized"), nil
+	})
+	for _, err := range []error{
+		second(fixture.driver.GetStatus(asked)), second(fixture.driver.Delete(asked)), fixture.driver.Reboot(asked),
+		second(fixture.driver.Create(request(2, nil))), second(fixture.driver.List(asked.Class, "c1", "")),
+		second(fixture.driver.NodeCapacity(asked.Class)), fixture.driver.DeleteByID(request(2, nil), asked.Machine.ProviderID),
+	} {
+		said := fixture.fails(driver.Unauthenticated, err)
+		fixture.check(said.Terminal && !said.MayHaveHappened && strings.Contains(said.Message, "correct token"), said)
+	}
+	fixture.check(len(fixture.live()) == 1)
+}
+
+func TestACertificateThatDoesNotCountNamesTheClock(test *testing.T) {
+	fixture := newFixture(test)
+	fixture.cloud.faults["GET server_types"] = silence(driver.TLSFailed)
+	said := fixture.fails(driver.Unavailable, second(fixture.driver.Create(request(1, nil))))
+	fixture.check(!said.MayHaveHappened && strings.Contains(said.Message, "check the host's clock"), said)
+}
+
+func TestAListWithoutEndIsAnErrorAfterAFewRequests(test *testing.T) {
+	fixture := newFixture(test)
+	fixture.host.Cloud = drivertest.Function(func(request driver.HTTPRequest) (*driver.HTTPAnswer, error) {
+		parsed, err := url.Parse(request.URL)
+		if err != nil {
+			return nil, err
+		}
+		page, _ := strconv.Atoi(parsed.Query().Get("page"))
+		pagination := object{"page": page, "next_page": page + 1}
+		return drivertest.JSON(200, object{"servers": []object{}, "meta": object{"pagination": pagination}}), nil
+	})
+	for _, err := range []error{second(fixture.driver.GetStatus(request(1, nil))), second(fixture.driver.Delete(request(1, nil)))} {
+		said := fixture.fails(driver.Internal, err)
+		fixture.check(strings.Contains(said.Message, "without end"), said)
+	}
+	fixture.check(len(fixture.requests()) < 50)
+}
+
+func TestAServerThatIsRemovedByHandIsGoneWithItsFloatingIP(test *testing.T) {
+	fixture := newFixture(test)
+	asked := request(1, object{"floatingPoolName": "public"})
+	asked = stored(asked, fixture.created(asked))
+	fixture.ok(second(fixture.driver.Initialize(asked)))
+	fixture.cloud.plant("stranger", map[string]any{clusterLabel: "c2"})
+	fixture.cloud.servers = fixture.cloud.servers[1:]
+	fixture.fails(driver.NotFound, second(fixture.driver.GetStatus(asked)))
+	fixture.fails(driver.NotFound, fixture.driver.Reboot(asked))
+	fixture.ok(second(fixture.driver.Delete(asked)))
+	fixture.check(len(fixture.cloud.addresses) == 0 && len(fixture.live()) == 1, fixture.cloud.addresses)
+}
+
+func TestAServerThatIsRemovedByHandWhileItIsMadeIsMadeAgain(test *testing.T) {
+	fixture := newFixture(test)
+	asked := request(1, nil)
+	created, err := fixture.driver.Create(asked)
+	fixture.ok(err)
+	asked.Machine.LastKnownState = created.(driver.Progress).ResumeToken
+	fixture.cloud.servers = nil
+	fixture.cloud.complete()
+	vm := fixture.created(asked)
+	fixture.check(len(fixture.live()) == 1 && vm.State == driver.VMRunning, vm)
+}
+
+// Hetzner answers the deletion of a Floating IP with nothing at all.
+func TestAPageInPlaceOfAnAnswerDoesNotDeleteAFloatingIP(test *testing.T) {
+	for _, answer := range []*driver.HTTPAnswer{
+		page(200), {Status: 200, Header: driver.Header{"content-type": "text/plain"}, Body: []byte("sign in first")},
+	} {
+		fixture := newFixture(test)
+		asked := request(1, object{"floatingPoolName": "public"})
+		asked = stored(asked, fixture.created(asked))
+		fixture.ok(second(fixture.driver.Initialize(asked)))
+		fixture.cloud.faults["DELETE floating_ips/*"] = instead(answer)
+		said := fixture.fails(driver.Unavailable, second(fixture.driver.Delete(asked)))
+		fixture.check(len(fixture.cloud.addresses) == 1 && strings.Contains(said.Message, "look at what is in between"), said)
+		clear(fixture.cloud.faults)
+		fixture.ok(second(fixture.driver.Delete(asked)))
+		fixture.check(len(fixture.cloud.addresses) == 0, fixture.cloud.addresses)
+	}
 }
