@@ -12,7 +12,10 @@ use machinist_api::names::labels;
 use tokio::sync::Mutex;
 
 use super::kills::killed;
+use super::life::life;
+use super::recordings::replays;
 use super::scene::{install, nothing_left, one_vm_each};
+use crate::cluster_api::workload_cluster_on;
 use crate::scene::{is_gone, played, turn};
 use crate::tls_bootstrap::{MANY, delete_in_waves, run_in_waves};
 
@@ -54,6 +57,21 @@ async fn twenty_machines_become_containers_that_boot_and_join_and_leave_nothing_
         nothing_left(lab).await
     })
     .await;
+}
+
+#[tokio::test]
+#[ignore = "nightly: needs root, and Debian's packages lxd and debootstrap"]
+async fn machines_become_containers_and_leave_nothing_behind() {
+    let _alone = ALONE.lock().await;
+    replays::<Small>(&life::<Small>().await).await;
+}
+
+/// Images without kubeadm could not join, so the kubelets are simulated.
+#[tokio::test]
+#[ignore = "nightly: needs root, and Debian's packages lxd and debootstrap"]
+async fn a_workload_cluster_on_lxd_is_made_scaled_rolled_and_deleted() {
+    let _alone = ALONE.lock().await;
+    workload_cluster_on::<Small>().await;
 }
 
 #[tokio::test]
