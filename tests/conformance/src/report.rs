@@ -120,7 +120,8 @@ impl Report {
         let score = self.score();
         let mut text = format!(
             "# Conformance of {} {}\n\n| | |\n| --- | --- |\n| component | `{digest}` |\n\
-             | provider | {} |\n| kit | Machinist {} |\n| score | {} %: {} of {} checks passed, {} failed, {} skipped |\n",
+             | provider | {} |\n| kit | Machinist {} |\n\
+             | score | {} %: {} of {} checks passed, {} failed, {} skipped |\n",
             self.driver,
             self.version,
             cell(&self.provider),
