@@ -148,7 +148,7 @@ fn provider_of(profile: &Profile, about: &About) -> Result<ProviderName, Error> 
     let Some(wanted) = &profile.provider else {
         return Ok(about.providers.first().cloned().unwrap_or_else(|| ProviderName::from("none")));
     };
-    let name = ProviderName::from(wanted.as_str());
+    let name = ProviderName::folded(wanted);
     if about.providers.contains(&name) {
         return Ok(name);
     }
