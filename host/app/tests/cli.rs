@@ -103,6 +103,14 @@ fn a_new_driver_is_a_project_that_says_what_comes_next_and_is_made_once() {
         assert!(said.contains(word), "{word} is missing in\n{said}");
     }
     assert!(folder.path().join("my-cloud/my_cloud_driver/cloud.py").is_file());
+    let grants = |name: &str| {
+        std::fs::read_to_string(folder.path().join(name).join("grants.yaml")).expect("a project has grants")
+    };
+    assert!(grants("my-cloud").contains("providers: [my-cloud]"));
+    let named = ["driver", "new", "--lang", "go", "my-stack", "--provider", "OpenStack", "--path", path];
+    let output = machinist(&named);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(grants("my-stack").contains("providers: [OpenStack]"));
     refuses(&["driver", "new", "--lang", "rust", "my-cloud", "--path", path], "is there already");
     refuses(
         &["driver", "new", "--lang", "rust", "other", "--path", path, "--sdk", path],

@@ -67,6 +67,47 @@ fn a_driver_that_passes_is_reported_as_text_as_xml_and_as_a_page() {
     );
 }
 
+/// A cloud that runs already, with a token that no file has: so it is with a real account.
+#[test]
+fn a_driver_is_tested_against_a_running_cloud_with_a_credential_of_the_environment() {
+    let token = simcloud::Token { token: "token-of-an-account".to_owned(), role: simcloud::Role::ReadWrite };
+    let account = simcloud::AccountConfig { name: "own".to_owned(), tokens: vec![token], quota: None };
+    let config = simcloud::Config { accounts: vec![account], ..simcloud::Config::default() };
+    let cloud = simcloud::Server::start(config).expect("the cloud starts");
+    let folder = tempfile::tempdir().expect("a folder");
+    let [path, page] = ["conformance.yaml", "report.md"].map(|name| folder.path().join(name));
+    let text_of = std::fs::read_to_string(profile()).expect("a profile");
+    let own = text_of
+        .replace("cloud: simulated", "")
+        .replace("secrets: { token: sim-token }", "secrets: { token: { env: TOKEN_OF_THE_TEST } }")
+        .replace("Bearer sim-token", "Bearer {secret.token}");
+    assert!(!own.contains("sim-token"), "{own}");
+    std::fs::write(&path, own).expect("writable");
+    let run = |token: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_machinist"));
+        command.args(["driver", "test", &sim(), "--against", &cloud.url(), "--only", "create/one"]);
+        command.args(["--only", "status/foreign", "--profile"]).arg(&path).arg("--report").arg(&page);
+        match token {
+            Some(token) => command.env("TOKEN_OF_THE_TEST", token),
+            None => command.env_remove("TOKEN_OF_THE_TEST"),
+        };
+        command.output().expect("the binary starts")
+    };
+
+    let output = run(Some("token-of-an-account"));
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(cloud.stats().created >= 2, "the driver's VM and the one that the kit plants are there");
+    let page = std::fs::read_to_string(&page).expect("a report");
+    assert!(page.contains("2 of 2 checks passed") && page.contains("| provider | sim |"), "{page}");
+    assert!(!page.contains("token-of-an-account"), "{page}");
+
+    let output = run(Some("another-token"));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    let output = run(None);
+    let errors = text(&output.stderr);
+    assert!(!output.status.success() && errors.contains("export TOKEN_OF_THE_TEST="), "{errors}");
+}
+
 #[test]
 fn a_driver_that_fails_a_check_ends_with_an_error_and_says_which() {
     let folder = tempfile::tempdir().expect("a folder");

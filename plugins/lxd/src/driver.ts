@@ -42,6 +42,9 @@ import { volumeId } from './volumes.js';
 const NAME = 'lxd';
 /** LXD's reads are not stale; an instance is shown a moment after the order to make it was accepted. */
 const CONSISTENCY_WINDOW_MS = 5_000;
+/** The warning for a class with zones of the annotation. */
+const UNTRIED_ZONES =
+  'the zones of the annotation machinist.dev/zones are not tried: providerSpec.target names the cluster member, and without it LXD chooses';
 
 export class LxdDriver extends Driver {
   override describe(host: QuietHost): About {
@@ -58,7 +61,8 @@ export class LxdDriver extends Driver {
   }
 
   override validateClass(machineClass: Class, host: QuietHost): string[] {
-    return readSpec(machineClass.spec, host.settings).warnings;
+    const { warnings } = readSpec(machineClass.spec, host.settings);
+    return machineClass.zones.length > 0 ? [...warnings, UNTRIED_ZONES] : warnings;
   }
 
   override async create(request: Request, host: Host): Promise<Vm | InProgress> {

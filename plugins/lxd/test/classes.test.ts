@@ -102,6 +102,12 @@ test('unknown fields are warned of, null is absent, and what is no object is ref
   assert.match(await problem('null'), /image is required/);
 });
 
+test('zones of the annotation are warned of, because LXD chooses the cluster member', async () => {
+  const warnings = await fixture().driver.validateClass({ ...classOf(plain), zones: ['lab-2'] });
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0]!, /machinist\.dev\/zones are not tried/);
+});
+
 test('the server is named by the class, else by the settings, and one of them must', async () => {
   const { driver } = fixture();
   await created(driver, request(1, { endpoint: 'https://lxd.test:8443/' }));

@@ -124,6 +124,10 @@ func Read(class driver.Class) (Spec, []string, error) {
 	if len(all) > 0 {
 		return Spec{}, nil, driver.Invalid(strings.Join(limited(all), "; "))
 	}
+	if len(class.Zones) > 0 {
+		warnings = append(warnings, "the zones of the annotation machinist.dev/zones are not tried: each server is created in "+
+			"spec.availabilityZone")
+	}
 	return spec, warnings, nil
 }
 

@@ -108,6 +108,16 @@ func fieldsFit(schema, fields map[string]any) bool {
 	return true
 }
 
+// The driver creates servers in the zone of the class alone, and does not keep silent about others.
+func TestZonesOfTheAnnotationAreAWarning(t *testing.T) {
+	zoned := of(file(t, "gardener-worker.json"))
+	zoned.Zones = []string{"eu-de-1b"}
+	_, warnings, err := Read(zoned)
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "machinist.dev/zones are not tried") {
+		t.Fatalf("%v %v", warnings, err)
+	}
+}
+
 // Each change of a good class, and the field that the message names.
 func TestEachMistakeNamesItsField(t *testing.T) {
 	good := file(t, "gardener-worker.json")

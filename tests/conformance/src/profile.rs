@@ -29,6 +29,9 @@ pub struct Profile {
     /// Which cloud; absent: checks that need one are skipped.
     #[serde(default)]
     pub cloud: Option<CloudChoice>,
+    /// The provider that the classes name, of a driver that serves several; absent: the first in the alphabet.
+    #[serde(default)]
+    pub provider: Option<String>,
     /// The addresses of host names, for the address classes of the grants. Nothing is dialled there.
     #[serde(default = "public_address")]
     pub resolves_to: IpAddr,

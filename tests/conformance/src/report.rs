@@ -25,6 +25,8 @@ pub struct Report {
     /// The driver's own name.
     pub driver: String,
     pub version: String,
+    /// The provider of the classes: a driver may serve several.
+    pub provider: String,
     /// In the order of groups.
     pub results: Vec<Result>,
     pub took: Duration,
@@ -118,9 +120,11 @@ impl Report {
         let score = self.score();
         let mut text = format!(
             "# Conformance of {} {}\n\n| | |\n| --- | --- |\n| component | `{digest}` |\n\
-             | kit | Machinist {} |\n| score | {} %: {} of {} checks passed, {} failed, {} skipped |\n",
+             | provider | {} |\n| kit | Machinist {} |\n\
+             | score | {} %: {} of {} checks passed, {} failed, {} skipped |\n",
             self.driver,
             self.version,
+            cell(&self.provider),
             env!("CARGO_PKG_VERSION"),
             score.percent(),
             score.passed,
@@ -251,6 +255,7 @@ mod tests {
         Report {
             driver: "sim".to_owned(),
             version: "0.1.0".to_owned(),
+            provider: "sim".to_owned(),
             results: vec![
                 result("create", "one", Ok(())),
                 result("create", "two", Err(Stop::Failed("got \"<b>\"\u{1} & more".to_owned()))),
@@ -274,6 +279,25 @@ mod tests {
         assert_eq!(text.lines().filter(|line| *line == "create").count(), 1, "{text}");
         assert!(text.contains("FAILED   two") && text.contains("got \"<b>\""), "{text}");
         assert!(text.ends_with("1 of 2 checks passed, 1 failed, 1 skipped; score 50 % (1.0 s)\n"), "{text}");
+    }
+
+    #[test]
+    fn a_page_names_component_kit_and_provider_and_no_text_of_a_driver_breaks_its_tables() {
+        let page = report().markdown("sha256:12ab");
+        let kit = format!("| kit | Machinist {} |", env!("CARGO_PKG_VERSION"));
+        for line in [
+            "# Conformance of sim 0.1.0",
+            "| component | `sha256:12ab` |",
+            "| provider | sim |",
+            &kit,
+            "| score | 50 %: 1 of 2 checks passed, 1 failed, 1 skipped |",
+            "| one | a promise | passed |",
+            "| own | a promise | skipped: no list |",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line} is not in {page}");
+        }
+        assert_eq!(page.lines().filter(|line| *line == "## create").count(), 1, "{page}");
+        assert_eq!(cell("a | b\n<c>"), "a \\| b &lt;c>");
     }
 
     #[test]

@@ -66,6 +66,13 @@ pub enum Error {
     /// A client cannot be made.
     #[error("failed to set up requests")]
     Client(#[source] reqwest::Error),
+    /// The profile names a provider that the driver does not serve.
+    #[error("provider of the profile is {wanted:?}, and the driver serves {served}")]
+    Provider {
+        wanted: String,
+        /// All that it serves.
+        served: String,
+    },
     /// It is a health policy, or something else.
     #[error("this component is no driver")]
     NoDriver,
@@ -103,9 +110,9 @@ pub async fn run(options: Options, progress: impl Fn(&Checked, usize) + Sync) ->
     let started = Instant::now();
     let about = describe(&component, &profile, &compiling).await?;
     let cloud = Cloud::start(&profile, cloud.as_deref(), admin.as_deref()).map_err(Error::Cloud)?;
-    let provider = about.providers.first().cloned().unwrap_or_else(|| ProviderName::from("none"));
+    let provider = provider_of(&profile, &about)?;
     let client = cloud::client().map_err(Error::Client)?;
-    let bench = Arc::new(Bench { profile, about: about.clone(), cloud, provider });
+    let bench = Arc::new(Bench { profile, about: about.clone(), cloud, provider: provider.clone() });
     let stages = Stages { bench: Arc::clone(&bench), component, client, compiling, idle: Mutex::default() };
     let chosen: Vec<Check> = checks::all().into_iter().filter(|check| selection.has(check)).collect();
     let count = chosen.len();
@@ -127,7 +134,26 @@ pub async fn run(options: Options, progress: impl Fn(&Checked, usize) + Sync) ->
         .await;
     results.sort_by_key(|(index, _)| *index);
     let results = results.into_iter().map(|(_, checked)| checked).collect();
-    Ok(Report { driver: about.name, version: about.version.to_string(), results, took: started.elapsed() })
+    Ok(Report {
+        driver: about.name,
+        version: about.version.to_string(),
+        provider: provider.to_string(),
+        results,
+        took: started.elapsed(),
+    })
+}
+
+/// The provider of all classes: the profile's, else the first that the driver serves.
+fn provider_of(profile: &Profile, about: &About) -> Result<ProviderName, Error> {
+    let Some(wanted) = &profile.provider else {
+        return Ok(about.providers.first().cloned().unwrap_or_else(|| ProviderName::from("none")));
+    };
+    let name = ProviderName::folded(wanted);
+    if about.providers.contains(&name) {
+        return Ok(name);
+    }
+    let served: Vec<&str> = about.providers.iter().map(ProviderName::as_str).collect();
+    Err(Error::Provider { wanted: wanted.clone(), served: served.join(", ") })
 }
 
 /// Loads the driver alone, as `machinist plugin inspect` does.

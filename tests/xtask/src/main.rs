@@ -10,6 +10,7 @@
 //! | `generate` | writes files of the repository that are made from code |
 //! | `sdk` | runs the tests of the SDKs for other languages than Rust |
 //! | `drivers` | runs the tests of the drivers in other languages than Rust |
+//! | `journeys` | runs one life of Machines on each cloud of real parts |
 //! | `launch` | builds what demo and benchmark start, then becomes them |
 //! | `deny` | checks licences, versions, sources and advisories of dependencies |
 //! | `shell` | starts other programs, and passes their output through |
@@ -19,6 +20,7 @@ mod components;
 mod deny;
 mod drivers;
 mod generate;
+mod journeys;
 mod launch;
 mod paths;
 mod sdk;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use crate::shell::Line;
-use crate::{components, deny, drivers, launch, paths, sdk, setup};
+use crate::{components, deny, drivers, journeys, launch, paths, sdk, setup};
 
 /// Which steps run when none is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub(crate) enum Name {
     ControlPlane,
     Emulators,
     Test,
+    Journeys,
     Drivers,
     Clouds,
     Long,
@@ -47,6 +48,19 @@ const NIGHTLY_INPUTS: &str = "10000000";
 /// Each property test takes so many times its usual number of inputs at night.
 const NIGHTLY_CASES: &str = "20";
 
+/// The demos of the night, by their arguments. Real services and containers get few Machines: two cores are busy with
+/// these.
+const DEMOS: [&[&str]; 8] = [
+    &[],
+    &["--provider", "aws"],
+    &["--provider", "azure"],
+    &["--provider", "gcp"],
+    &["--provider", "hcloud"],
+    &["--provider", "openstack", "--machines", "6"],
+    &["--provider", "lxd", "--machines", "4"],
+    &["--api", "capi"],
+];
+
 impl Name {
     fn text(self) -> &'static str {
         match self {
@@ -60,6 +74,7 @@ impl Name {
             Self::ControlPlane => "control-plane",
             Self::Emulators => "emulators",
             Self::Test => "test",
+            Self::Journeys => "journeys",
             Self::Drivers => "drivers",
             Self::Clouds => "clouds",
             Self::Long => "long",
@@ -82,7 +97,8 @@ impl Name {
             | Self::Components
             | Self::ControlPlane
             | Self::Emulators
-            | Self::Test => Tier::Commit,
+            | Self::Test
+            | Self::Journeys => Tier::Commit,
             Self::Drivers
             | Self::Clouds
             | Self::Long
@@ -109,12 +125,16 @@ impl Name {
                 "moto and a registry, the EC2 and the OCI registry of the tests (the first time: a minute or two)"
             }
             Self::Test => "unit, plugin-host and end-to-end tests",
+            Self::Journeys => {
+                "Machines on OpenStack and LXD (the first time: five minutes); skipped with a notice if their parts \
+                 cannot be had, but not by a CI system"
+            }
             Self::Drivers => "nightly: the drivers in Go and TypeScript, without WebAssembly",
             Self::Clouds => {
                 "nightly: OpenStack, the images of LXD and the kubelet for the long tests (the first time: ten minutes)"
             }
             Self::Long => "nightly: all tests, long ones and planted bugs too, with 20 times the inputs",
-            Self::Demos => "nightly: the demo on EC2's API, and for Cluster API",
+            Self::Demos => "nightly: the demo on each cloud, and for Cluster API",
             Self::Seeds => "nightly: 2,000 simulated clusters",
             Self::Inputs => "nightly: 10,000,000 inputs for everything that parses what strangers send",
             Self::Figures => "nightly: all figures, printed and not written",
@@ -149,6 +169,12 @@ impl Name {
                 setup::check_for_javascript()?;
                 test(&[])
             }
+            Self::Journeys => {
+                setup::check_for_javascript()?;
+                // As above.
+                test(&["--no-run"])?;
+                journeys::run(&paths::binaries("debug")?, tests())
+            }
             Self::Drivers => drivers::test_all(),
             Self::Clouds => {
                 // As above.
@@ -163,8 +189,9 @@ impl Name {
                     .run()
             }
             Self::Demos => {
-                launch::demonstrate(&["--provider", "aws"])?;
-                launch::demonstrate(&["--api", "capi"])
+                // The driver of LXD is in TypeScript.
+                setup::check_for_javascript()?;
+                DEMOS.iter().try_for_each(|arguments| launch::demonstrate(arguments))
             }
             Self::Seeds => launch::simulate(&["--seeds", NIGHTLY_SEEDS, "--hours", "0.34"]),
             Self::Inputs => launch::try_inputs(&["--inputs", NIGHTLY_INPUTS]),
@@ -240,9 +267,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_choice_the_steps_of_a_commit_run_and_the_tests_come_last() {
+    fn without_a_choice_the_steps_of_a_commit_run_and_those_with_many_parts_come_last() {
         let steps = chosen(&[], Tier::Commit);
-        assert_eq!((steps.first(), steps.last()), (Some(&Name::Format), Some(&Name::Test)));
+        assert_eq!((steps.first(), steps.last()), (Some(&Name::Format), Some(&Name::Journeys)));
         assert!(!steps.contains(&Name::Seeds), "long steps are for the night");
     }
 

@@ -135,3 +135,31 @@ pub(crate) fn inline_spec(
         driver_digest: choice.pin_for(driver),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The zones that a driver gets for a class with this annotation.
+    fn zones_for_a_driver(annotation: &str) -> Vec<String> {
+        let annotations = [(names::annotations::ZONES.to_owned(), annotation.to_owned())];
+        let mut class = MachineClass::default();
+        class.metadata.annotations = Some(annotations.into());
+        class_spec(Some(&class), &DriverChoice::of(Some(&class)), &DriverFact::NotChosen).zones
+    }
+
+    #[test]
+    fn the_zones_of_the_annotation_reach_the_driver_in_their_order_and_each_once() {
+        assert_eq!(zones_for_a_driver("zone-b, zone-a,,zone-b ,zone-c"), ["zone-b", "zone-a", "zone-c"]);
+        assert_eq!(zones_for_a_driver(" , "), Vec::<String>::new());
+        let many: Vec<String> = (0..100).map(|number| format!("zone-{number}")).collect();
+        assert_eq!(zones_for_a_driver(&many.join(",")), many[..MOST_ZONES]);
+    }
+
+    #[test]
+    fn a_class_without_the_annotation_names_no_zones() {
+        let class = MachineClass::default();
+        let spec = class_spec(Some(&class), &DriverChoice::of(Some(&class)), &DriverFact::NotChosen);
+        assert_eq!(spec.zones, Vec::<String>::new());
+    }
+}

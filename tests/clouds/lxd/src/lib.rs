@@ -40,4 +40,4 @@ pub use instance::Instance;
 pub use live::LiveInstance;
 pub use options::Options;
 pub use proxy::Entry;
-pub use tools::for_running as check;
+pub use tools::{for_running as check, room_for};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use machinist_conformance::{Options, Selection, list};
+use machinist_conformance::{Options, Selection, Stop, list, run};
 use serde_json::{Value, json};
 
 use crate::harness::{file, options, report};
@@ -222,6 +222,58 @@ async fn a_host_that_only_classes_name_is_declared_by_the_endpoint_of_the_profil
         let report = report(options).await;
         assert_eq!(report.failures(), failures, "{endpoint:?}: {}", report.text());
     }
+}
+
+/// The broken driver sends a text of its own where a credential would be, and needs no Secret.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_driver_of_a_cloud_without_credentials_passes_and_one_check_is_skipped() {
+    let token = simcloud::Token { token: "nobody".to_owned(), role: simcloud::Role::ReadWrite };
+    let account = simcloud::AccountConfig { name: "anybody".to_owned(), tokens: vec![token], quota: None };
+    let latency = simcloud::Latency::ZERO;
+    let config = simcloud::Config { accounts: vec![account], latency, ..simcloud::Config::default() };
+    let cloud = simcloud::Server::start(config).expect("the cloud starts");
+    let mut options = faulty(&BTreeMap::from([(String::new(), "anonymous")]), &[]);
+    options.cloud = Some(cloud.url());
+    let profile = &mut options.profile;
+    profile.secrets.clear();
+    let looks = profile.look.iter_mut().map(|look| &mut look.headers);
+    let plants = profile.plant.iter_mut().chain(&mut profile.unmarked).map(|plant| &mut plant.headers);
+    for headers in looks.chain(plants) {
+        headers.insert("authorization".to_owned(), "Bearer nobody".to_owned());
+    }
+    let report = report(options).await;
+    assert_eq!(report.failures(), Vec::<String>::new(), "{}", report.text());
+    let why = |result: &machinist_conformance::report::Result| match &result.verdict {
+        Err(Stop::Skipped(why)) => Some((result.id(), why.clone())),
+        Ok(()) | Err(Stop::Failed(_) | Stop::Broken(_)) => None,
+    };
+    let skipped: Vec<(String, String)> = report.results.iter().filter_map(why).collect();
+    let expected = ("refusal/no-secret".to_owned(), "the profile has no secrets".to_owned());
+    assert_eq!(skipped, [expected], "{}", report.text());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_profile_chooses_among_the_providers_of_a_driver() {
+    let serving_two = |provider: Option<&str>| {
+        // Classes of the first one are refused.
+        let mut options = faulty(&BTreeMap::from([("provider:sim".to_owned(), "refuses")]), &[]);
+        options.profile.settings.insert("providers".to_owned(), json!(["sim-edge", "sim"]));
+        options.profile.provider = provider.map(str::to_owned);
+        options.selection = Selection::of(&["class/valid".to_owned()]).expect("it exists");
+        options
+    };
+    let rows: [(Option<&str>, &str, &[&str]); 3] = [
+        (None, "sim", &["class/valid"]),
+        (Some("sim"), "sim", &["class/valid"]),
+        (Some("sim-edge"), "sim-edge", &[]),
+    ];
+    for (provider, named, failures) in rows {
+        let report = report(serving_two(provider)).await;
+        assert_eq!(report.failures(), failures, "{provider:?}: {}", report.text());
+        assert_eq!(report.provider, named);
+    }
+    let error = run(serving_two(Some("another")), |_, _| {}).await.unwrap_err().to_string();
+    assert!(error.contains("\"another\"") && error.contains("sim, sim-edge"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

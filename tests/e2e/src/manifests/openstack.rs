@@ -41,6 +41,7 @@ secrets:
   - key: userData
     places: [{{ json: /server/user_data }}]
     hosts: [{host}]
+reveal: [authURL]
 limits: {{ memory_mib: 128 }}
 ",
         rules = rules.concat()

@@ -68,6 +68,7 @@ fn player() -> PluginHost {
 fn declared(name: &str) -> Declared {
     let component = match name {
         "hcloud" => Driver::Go { folder: "plugins/hcloud" }.build(),
+        "lxd" => Driver::JavaScript { folder: "plugins/lxd" }.build(),
         _ => guests::bytes(&format!("{name}-driver")),
     };
     let raw = Map::new(name, component.expect("the driver builds")).0;

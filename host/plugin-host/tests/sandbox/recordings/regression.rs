@@ -93,7 +93,7 @@ async fn the_driver_of_ec2_does_what_it_did() {
 /// The end-to-end tests `clouds` record them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_drivers_of_other_clouds_do_what_they_did() {
-    for driver in ["gcp", "hcloud"] {
+    for driver in ["gcp", "hcloud", "lxd"] {
         let changes = changes(driver).await;
         assert!(changes.is_empty(), "{changes}");
         let all = read_recordings(&beside(driver)).expect("recordings");

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Lab, LabOptions, eventually, manifests};
+use e2e::{Cloud, Lab, LabOptions, eventually, manifests};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use machinist_api::names;
 use serde_json::{Value, json};
-use simcloud::Faults;
+use simcloud::{Capacity, Faults};
 
 use crate::scene::{has_phase, installed, is_gone, is_running, patch_machine, runs, secrets};
 
@@ -178,6 +178,26 @@ async fn a_machine_that_never_joins_fails_and_one_whose_node_is_deleted_goes_wit
         nodes(lab).delete(&machine.labels()[names::labels::NODE], &Default::default()).await?;
         lab.event("Machine", "lost", "NodeDeletionFollowed", "since its Node is").await?;
         is_gone(lab, "lost").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_machine_gets_its_vm_in_a_zone_of_the_annotation_if_the_class_s_own_is_full() {
+    installed(LabOptions::default(), async |lab, _| {
+        let capacity = vec![Capacity { zone: "sim-1a".into(), kind: "*".into(), limit: 0 }];
+        let faults = Faults { capacity, ..Faults::default() };
+        lab.cloud.set_faults(faults).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+        let mut class = lab.cloud.class("zoned", "sim");
+        let zones = (names::annotations::ZONES.to_owned(), "sim-1b, sim-1c".to_owned());
+        class.metadata.annotations = Some([zones].into());
+        lab.put_class(&class).await?;
+        lab.create_machine("m", "zoned").await?;
+        is_running(lab, "m").await?;
+        let zones: Vec<String> = lab.cloud.live_vms().into_iter().map(|vm| vm.zone).collect();
+        ensure!(zones == ["sim-1b"], "{zones:?}");
+        lab.cloud.clear_faults();
+        Ok(())
     })
     .await;
 }
