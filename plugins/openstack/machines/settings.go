@@ -49,7 +49,8 @@ func isIdentity(url string) bool {
 	return err == nil && !strings.ContainsAny(url, "?#")
 }
 
-// keystone returns the URL of Keystone for a region: that of the settings, else that of the Secret if the grants reveal it.
+// keystone returns the URL of Keystone for a region: that of the settings, else that of the Secret if the grants
+// reveal it.
 func (of settings) keystone(host *driver.Host, region string) (string, error) {
 	if of.AuthURL != "" || len(of.AuthURLs) > 0 {
 		return of.identity(region), nil

@@ -51,10 +51,10 @@ type Rebooter interface {
 
 // IDDeleter is a driver that can remove one VM of two: a second VM of a Machine that has stored another one.
 type IDDeleter interface {
-	// DeleteByID removes the VM with this provider id and everything created with it, and nothing else: it does not search
-	// by the Machine's uid or name. Returns when the cloud has accepted the order. If the VM does not exist, that is
-	// success. The request has the id of the VM that the Machine keeps: fails with FailedPrecondition for that one, and for
-	// a VM that lacks the cluster's mark; with InvalidArgument for an id that this driver never returns.
+	// DeleteByID removes the VM with this provider id and everything created with it, and nothing else: it does not
+	// search by the Machine's uid or name. Returns when the cloud has accepted the order. If the VM does not exist,
+	// that is success. The request has the id of the VM that the Machine keeps: fails with FailedPrecondition for that
+	// one, and for a VM that lacks the cluster's mark; with InvalidArgument for an id that this driver never returns.
 	DeleteByID(host *Host, request Request, providerID string) error
 }
 

@@ -31,7 +31,6 @@ pub struct Recording {
     pub settings: String,
     /// Its arguments, as the contract has them.
     pub question: Value,
-    /// Its secrets.
     pub secrets: Secrets,
     /// The seed of its random numbers, in hex.
     #[serde(rename = "chance")]

@@ -56,8 +56,8 @@ func (of machines) delete(request driver.Request) (driver.Deletion, error) {
 	return orders.outcome(request)
 }
 
-// Deletes this server and no other. The Machine's Floating IP stays: there is one for a Machine, and the server that the
-// Machine keeps gets it in initialize.
+// Deletes this server and no other. The Machine's Floating IP stays: there is one for a Machine, and the server that
+// the Machine keeps gets it in initialize.
 func (of machines) deleteOne(request driver.Request, providerID string) error {
 	marks := of.marksOf(request)
 	if err := marks.check(); err != nil {

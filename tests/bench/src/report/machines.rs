@@ -228,7 +228,8 @@ impl Report for IdleFigures {
         page.ratio("CPU, in percent of a core", IDLE_CPU_PERCENT, self.cpu_share * 100.0);
         let (all, private) = (megabytes(self.rss_bytes), megabytes(self.private_bytes));
         let before = megabytes(self.private_bytes_before);
-        let memory = format!("{all:.1} MB, of which {private:.1} private ({before:.1} before the first Machine)");
+        let memory =
+            format!("{all:.1} MB, of which {private:.1} private ({before:.1} before the first Machine)");
         page.figure("memory of the host", memory);
     }
 }
