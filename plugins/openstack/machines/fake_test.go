@@ -273,7 +273,7 @@ func (of *fakeCloud) answer(shape string, at *url.URL, text []byte) *driver.HTTP
 	case "GET /v2.1/servers/detail":
 		pattern := regexp.MustCompile(name)
 		differs := func(one object) bool { return !pattern.MatchString(one["name"].(string)) }
-		return ok(200, object{"servers": slices.DeleteFunc(slices.Clone(of.servers), differs)})
+		return ok(200, object{"servers": slices.DeleteFunc(append([]object{}, of.servers...), differs)})
 	case "POST /v2.1/servers":
 		return ok(202, object{"server": object{"id": of.createServer(body["server"].(object)), "adminPass": "do-not-tell-this"}})
 	case "GET /v2.0/ports":
