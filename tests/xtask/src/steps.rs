@@ -127,7 +127,7 @@ impl Name {
             Self::Test => "unit, plugin-host and end-to-end tests",
             Self::Journeys => {
                 "Machines on OpenStack and LXD (the first time: five minutes); skipped with a notice if their parts \
-                 cannot be had, but not by a CI system"
+                 cannot be had, unless MACHINIST_EVERY_CLOUD is set"
             }
             Self::Drivers => "nightly: the drivers in Go and TypeScript, without WebAssembly",
             Self::Clouds => {
