@@ -24,6 +24,22 @@ impl<C: Cloud> Lab<C> {
         or_show(waited, async || self.describe_machines().await).await
     }
 
+    /// Waits until so many Machines are in this phase. Real services on few processors take minutes for many VMs, so
+    /// only a wait in which none is added fails. The error shows the Machines.
+    pub async fn machines_reach_phase(&self, phase: &str, count: usize) -> Result<()> {
+        let mut seen = 0;
+        while seen < count {
+            let what = format!("more than {seen} of {count} Machines are {phase}");
+            let more = eventually(&what, async || {
+                let machines = self.machines().list(&ListParams::default()).await?;
+                let there = machines.items.iter().filter(|machine| machine.phase().as_str() == phase).count();
+                Ok((there > seen).then_some(there))
+            });
+            seen = or_show(more, async || self.describe_machines().await).await?;
+        }
+        Ok(())
+    }
+
     /// Waits until no Machine is left. The error shows the Machines.
     pub async fn no_machines(&self) -> Result<()> {
         let waited = eventually("no Machine is left", async || {

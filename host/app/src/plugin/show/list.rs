@@ -224,9 +224,9 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_shows_the_columns_of_the_program() {
-        let readme = include_str!("../../../../../README.md");
-        let mut lines = readme.lines().skip_while(|line| *line != "$ machinist plugin list").skip(1);
+    fn the_page_about_plugins_shows_the_columns_of_the_program() {
+        let page = include_str!("../../../../../docs/operating/plugins.md");
+        let mut lines = page.lines().skip_while(|line| *line != "$ machinist plugin list").skip(1);
         let header: Vec<&str> = lines.next().expect("a header").split_whitespace().collect();
         assert_eq!(header, HEADER);
         let row = lines.next().expect("a row").split_whitespace().count();

@@ -33,7 +33,7 @@ async fn story<C: Cloud>(lab: &Lab<C>) -> Result<()> {
         host.kill();
     }
     let host = start(lab).await?;
-    lab.machines_in_phase("Running", names.len()).await.with_context(|| host.log_end())?;
+    lab.machines_reach_phase("Running", names.len()).await.with_context(|| host.log_end())?;
     one_vm_each(lab).await?;
     host.kill();
     for (ms, doomed) in MOMENTS_MS.into_iter().zip(names.chunks(MACHINES_A_MOMENT)) {
