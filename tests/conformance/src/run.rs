@@ -19,7 +19,8 @@ use crate::stage::{self, CompileSettings, Stage, StageKind};
 
 /// Checks at a time: most of them wait for the cloud, and each has a host.
 const AT_ONCE: usize = 6;
-/// A check that takes longer hangs. The longest one makes the VMs of several pages, which takes minutes in a real cloud.
+/// A check that takes longer hangs. The longest one makes the VMs of several pages, which takes minutes in a real
+/// cloud.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// The input of a run.
