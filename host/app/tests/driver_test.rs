@@ -80,7 +80,7 @@ fn a_driver_is_tested_against_a_running_cloud_with_a_credential_of_the_environme
     let own = text_of
         .replace("cloud: simulated", "")
         .replace("secrets: { token: sim-token }", "secrets: { token: { env: TOKEN_OF_THE_TEST } }")
-        .replace("Bearer sim-token", "Bearer {secret.token}");
+        .replace("Bearer sim-token", "\"Bearer {secret.token}\"");
     assert!(!own.contains("sim-token"), "{own}");
     std::fs::write(&path, own).expect("writable");
     let run = |token: Option<&str>| {
