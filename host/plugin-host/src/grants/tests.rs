@@ -380,8 +380,14 @@ fn other_schemes_that_cannot_be_meant_are_errors_that_name_them() {
         ("{ scheme: basic, header: x-key }", "header"),
         ("{ scheme: oauth2-client-credentials }", "token-url"),
         ("{ scheme: oauth2-client-credentials, token-url: 'a.com' }", "auth[0].token-url"),
-        ("{ scheme: oauth2-client-credentials, token-url: 'https://{key}/' }", "only {KEY} in the path"),
-        ("{ scheme: oauth2-client-credentials, token-url: 'https://{key}' }", "only {KEY} in the path"),
+        (
+            "{ scheme: oauth2-client-credentials, token-url: 'https://{key}/' }",
+            "only {KEY} or {KEY|KEY} in the path",
+        ),
+        (
+            "{ scheme: oauth2-client-credentials, token-url: 'https://{key}' }",
+            "only {KEY} or {KEY|KEY} in the path",
+        ),
         ("{ scheme: oauth2-client-credentials, token-url: 'https://a.com/{' }", "has no }"),
         ("{ scheme: oauth2-client-credentials, token-url: 'https://a.com/{}' }", "auth[0].token-url"),
         ("{ scheme: oauth2-client-credentials, token-url: 'https://a.com/?a=b' }", "no query"),
